@@ -1,6 +1,7 @@
 """The one generator of random schedules, models and clusters. Most are sound, some are damaged on purpose."""
 
 import json
+import pathlib
 import re
 from fractions import Fraction
 
@@ -486,6 +487,8 @@ def put(draw, case, item, subject, value, forms=("all", "stage", "pipe")):
         place, values = "model", {("microbatch", m): turn[m % len(turn)] for m in range(200)}
     elif form == "stage":
         values = {("stage", s): value() for s in range(len(head.pipes[0].ranks))}
+    elif form == "rank":
+        values = {("rank", r): value() for r in range(head.ranks)}
     else:
         chosen = draw.some(range(len(head.pipes)), 0.7) or [0]
         values = {("pipe", p, "stage", s): value() for p in chosen for s in range(len(head.pipes[p].ranks))}
@@ -504,7 +507,7 @@ def in_option(case, item, subject, form, values):
 def in_file(case, item, subject, form, values):
     numbers = {key: float(amount) for key, amount in values.items()}
     written = next(iter(numbers.values()))
-    if form in ("stage", "microbatch"):
+    if form in ("stage", "rank", "microbatch"):
         written = list(numbers.values())
     elif form == "link":
         written = {f"{a}-{b}": amount for (_, (a, b)), amount in numbers.items()}
@@ -524,8 +527,8 @@ def in_text(case, item, subject, form, values):
     elif form == "microbatch":
         turn = 6 if len(values) == 200 else len(values)
         section.append(f"{words} microbatch m = {choice([(f'm % {turn} == {m}', values['microbatch', m]) for m in range(turn)])};")
-    elif form == "stage":
-        section.append(f"{words} stage s = {choice([(f's == {s}', x) for (_, s), x in values.items()])};")
+    elif form in ("stage", "rank"):
+        section.append(f"{words} {form} i = {choice([(f'i == {i}', x) for (_, i), x in values.items()])};")
     elif form == "pipe":
         for p in sorted({key[1] for key in values}):
             rows = [(f"s == {key[3]}", x) for key, x in values.items() if key[1] == p]
@@ -718,14 +721,16 @@ def source(case):
     lines += [f"  model {{ {' '.join(case.model)} }}"] if case.model else []
     links = [f"link a, b {{ {' '.join(case.link)} }}"] if case.link else []
     lines += [f"  cluster {{ {' '.join(case.cluster + links)} }}"] if case.cluster + links else []
-    for rank, body in enumerate(case.bodies):
+    same = case.style == "one" and case.bodies.count(case.bodies[0]) == head.ranks
+    for rank, body in enumerate(case.bodies[:1] if same else case.bodies):
         written = ["    " + statement(node) for node in body]
         if case.style == "block":
             lines += [f"  block rank{rank}() {{", *written, "  }"]
             written = [f"    rank{rank}();"]
         start = f"  on rank {rank} {{" if case.style != "one" else ("  on rank r {\n    " if rank == 0 else "    else ") + f"if r == {rank} {{"
-        lines += [start, *written, "  }" if case.style != "one" else "    }"]
-    lines += ["  }"] if case.style == "one" else []
+        start = "  on rank r {" if same else start
+        lines += [start, *written, "  }" if same or case.style != "one" else "    }"]
+    lines += ["  }"] if case.style == "one" and not same else []
     return "\n".join([*lines, "}\n"])
 
 
@@ -733,7 +738,7 @@ def source(case):
 
 def for_all(draw, priced=True):
     """A schedule whose loops grow with M; some are damaged, mostly for some M alone."""
-    case = draw.weighted([(two_pipes, 1), (chunked, 2), (warmed_up, 4)])(draw)
+    case = draw.weighted([(two_pipes, 1), (chunked, 2), (warmed_up, 3), (by_formula, 2)])(draw)
     case.names["M"] = 4
     for _ in draw.repeatedly(0.35):
         twist(draw, case)
@@ -746,7 +751,7 @@ def for_all(draw, priced=True):
     if priced:
         price(draw, case)
         if draw.chance(0.15):
-            put(draw, case, "limit", None, lambda: Fraction(draw.int(2, 8)), ["all"])
+            put(draw, case, "limit", None, lambda: Fraction(draw.int(2, 8)), ["all", "rank"])
     return case
 
 
@@ -785,6 +790,37 @@ def warmed_up(draw):
     return case
 
 
+def by_formula(draw):
+    """One text for all ranks, whose warm-up is some function of rank, ranks and M, mostly such that no rank waits for itself."""
+    ranks = draw.int(1, 5)
+    case = free_case(draw, ranks, range(ranks), "placement linear;")
+    case.names["P"], case.style, count = ranks, "one", case.head.pipes[0].padded
+    case.lines[0] = "ranks P;"
+    behind = ("-", ("-", "P", 1), "r")
+    conditions = [("==", ("%", "M", 3), 1), ("==", ("%", "M", 2), 0), (">", "M", 20), ("==", "M", 17), ("==", "r", 0),
+                  ("and", ("==", behind, 0), ("==", ("%", "M", 4), 1)), ("<", "M", 9)]
+    first = behind
+    if draw.chance(0.5):
+        first = ("max", behind, draw.pick([0, 1, 2, "r", ("*", 2, behind), ("/", "M", 3), ("%", "M", 2), ("%", "M", 3), ("-", 20, "M"),
+                                           ("-", "M", 12), "P"]))
+    if draw.chance(0.5):
+        first = ("+", first, ("?", draw.pick(conditions), draw.int(1, 2), 0))
+    back = draw.pick([(Act("B"),), (Act("B"),), (Act("I"), Act("W")), (Act("I"),)])
+    steady, cooldown = (Act("F"), *back), Repeat("w", back)
+    if draw.chance(0.5):
+        steady = (If(("==", ("%", "i", 2), 0), steady, steady),)
+    if len(back) == 1 and back[0].kind == "B" and draw.chance(0.3):
+        steady = (Overlap((Act("F"), Act("B"))),)
+    if len(back) == 1 and back[0].kind == "I" and draw.chance(0.5):
+        cooldown = Defer(draw.pick(["r", 2, "P"]), (Repeat("w", (Act("B"),)),))
+    body = (Let("w", count if draw.chance(0.25) else ("min", first, count)), Repeat("w", (Act("F"),)),
+            For("i", 0, ("-", count, "w"), steady), cooldown, Drain())
+    if draw.chance(0.1):
+        body = tuple(For("i", 0, count, (Act(kind, None, ("-", ("-", count, 1), "i")),)) for kind in "FB")
+    case.bodies = [body] * ranks
+    return case
+
+
 def chunked(draw):
     """All forwards of a rank and then all backwards, in one of many orders."""
     ranks = draw.int(1, 3)
@@ -793,7 +829,7 @@ def chunked(draw):
         stages, placement = list(range(ranks)), "placement linear;"
     case = free_case(draw, ranks, stages, placement)
     count, back = case.head.pipes[0].padded, draw.chance(0.3)
-    split, turned, blocks = draw.chance(0.3), draw.chance(0.3), draw.pick([None, 2, 3, 4])
+    split, turned, blocks, in_turn = draw.chance(0.3), draw.chance(0.3), draw.pick([None, 2, 3, 4]), draw.chance(0.2)
 
     def run(acts, index):
         if blocks:
@@ -802,8 +838,9 @@ def chunked(draw):
 
     for rank in range(ranks):
         body, chunks = [], range(len(case.head.chunks(rank)))
-        for c in chunks:
-            body += run((Act("F", c),), "i")
+        forwards = tuple(Act("F", c) for c in chunks)
+        for acts in (forwards,) if in_turn else ((act,) for act in forwards):
+            body += run(acts, "i")
         for c in reversed(chunks):
             kind = "I" if split else "B"
             body += (For("i", 0, count, (Act(kind, c, ("-", ("-", count, 1), "i")),)),) if turned else run((Act(kind, c),), "i")
@@ -813,23 +850,28 @@ def chunked(draw):
 
 
 def two_pipes(draw):
-    """Half of the microbatches down the ranks, half up."""
-    ranks = draw.int(1, 3)
-    half = draw.pick([("*", 2, "M"), ("/", "M", 2)])
+    """Some of the microbatches down the ranks, the others up."""
+    ranks = draw.int(1, 4)
+    half = draw.pick([("*", 2, "M"), ("/", "M", 2), ("/", ("+", "M", 1), 2), ("+", ("/", "M", 3), 1), ("max", ("-", "M", 4), 1)])
     first, end = ("M", ("*", 2, "M")) if half[0] == "*" else (half, "M")
     pipes = (Pipe("down", 0, first, first, tuple(range(ranks))), Pipe("up", first, end, ("-", end, first), tuple(reversed(range(ranks)))))
     lines = [f"ranks {ranks};"] + [
         f"pipe {pipe.name} {{ microbatches {spell(pipe.first)} .. {spell(pipe.end)}; stages {ranks}; "
         f"stage s on rank {list(pipe.ranks)}[s]; }}" for pipe in pipes]
     case = Case(draw, Head(ranks, pipes, True, dict(KINDS)), lines)
-    together = draw.chance(0.5)
-    for rank in range(ranks):
-        body = []
-        for kind in "FB":
-            acts = [[Act(kind, ("pipe", pipe.name))] for pipe in pipes]
-            loops = [Repeat(pipe.padded, tuple(one)) for pipe, one in zip(pipes, acts)]
-            body += [Repeat("M", tuple(acts[0] + acts[1]))] if together and half[0] == "*" else loops
-        case.bodies[rank] = tuple(body)
+    acts = {kind: [Act(kind, ("pipe", pipe.name)) for pipe in pipes] for kind in "FB"}
+    loops = {kind: [Repeat(pipe.padded, (act,)) for pipe, act in zip(pipes, both)] for kind, both in acts.items()}
+    pair = (acts["F"][1], acts["B"][1])
+    order = draw.weighted([("all", 2), ("together", 2), ("pipes", 1), ("pairs", 1), ("groups", 1)])
+    if order == "together" and half[0] == "*":
+        body = tuple(Repeat("M", tuple(both)) for both in acts.values())
+    elif order in ("all", "together"):
+        body = (*loops["F"], *loops["B"])
+    elif order == "pipes":
+        body = (loops["F"][0], loops["B"][0], loops["F"][1], loops["B"][1])
+    else:
+        body = (loops["F"][0], loops["B"][0], Repeat(pipes[1].padded, pair if order == "pairs" else (Overlap(pair[:1]), pair[1])))
+    case.bodies = [body] * ranks
     return case
 
 
@@ -880,18 +922,50 @@ def replaced(body, path, new):
     return (*body[:i], body[i]._replace(body=replaced(body[i].body, path[1:], new)), *body[i + 1:])
 
 
-# Schedules of the library with one change.
+# Schedules of the library, for every number of microbatches M.
 
-MUTATED = """gpipe one_f_one_b one_f_one_b_overlap eager_1f1b zb_h1 zb_h2 zb1p seq1f1b looped_bfs zero_bubble_v dualpipe dualpipe_v chimera hanayo
-    interleaved_1f1b interleaved_1f1b_overlap v_half""".split()
+LIBRARY = pathlib.Path(__file__).resolve().parents[2] / "lib" / "schedules"
+NAMES = """gpipe one_f_one_b one_f_one_b_overlap eager_1f1b zb_h1 zb_h2 zb1p seq1f1b looped_bfs zero_bubble_v dualpipe dualpipe_v chimera hanayo
+    interleaved_1f1b interleaved_1f1b_overlap v_half v_min breadth_first_fsdp slimpipe gis bitpipe""".split()
 ACTION = r"\b(?:F|B|I|W)(?:\([^;(){}]*(?:\([^()]*\)[^;(){}]*)*\))?;"
 
 
-def mutant(draw, text):
-    """The text of a schedule with one change in what ranks do; None when there is no place for the change."""
-    conditions = ["M % 3 == 1", "M == 57", "M > 40", "r == 1 and M % 5 == 2", "M < 30", "r == 0", "M % 4 == 0 and r > 0"]
+def of_library(draw):
+    """The text of a schedule of the library, perhaps with one change, and options for it."""
+    name = draw.pick(NAMES)
+    text = (LIBRARY / f"{name}.pp").read_text(encoding="utf-8")
+    if draw.chance(0.7):
+        text = changed(draw, text)
+    options = [f"-DP={draw.pick([2, 4, 2, 4, 3, 6])}", f"--schedule={name}"]
+    if draw.chance(0.5):
+        return text, options
+    costs = {kind: draw.pick([1, 2, 3, 0.25, 0.5, 1.25]) for kind in draw.pick(["", "F", "FB", "FIW", "FBIW"])}
+    if draw.chance(0.35):
+        costs["latency"] = draw.pick([1, 3, 0.05, 0.1, 0.3])
+    if draw.chance(0.3):
+        costs |= {"bytes": draw.pick([1, 8, 10]), "bandwidth": draw.pick([10, 64, 3])}
+    if draw.chance(0.3):
+        costs |= draw.pick([{"group.sum": 0.8}, {"group.max": 1}, {"overlap": 2.5}])
+    if draw.chance(0.3):
+        costs |= {"memory.F": draw.pick([1, 2, 0.5]), "static": draw.pick([0, 1, 3])}
+        costs |= draw.pick([{}, {"memory.I": -0.5, "memory.W": -0.25}])
+    if draw.chance(0.2):
+        costs["limit"] = draw.pick([2, 4, 8, 30, 100])
+    return text, [*options, *(f"--cost={item}={value}" for item, value in costs.items())]
+
+
+def rules(draw):
+    """Options for rules of std.pp."""
+    some = ["recompute", f"recompute({draw.int(1, 3)}, {draw.int(1, 2)})", f"offload({draw.int(1, 2)})", "release", "fsdp", "reduce_grads", "step"]
+    return [f"--with={rule}" for rule in draw.some(some, draw.pick([0, 0, 0.2]))]
+
+
+def changed(draw, text):
+    """The text with one change in what ranks do, where there is a place for it."""
+    condition = draw.pick(["M % 3 == 1", "M == 57", "M > 40", "r == 1 and M % 5 == 2", "M < 30", "r == 0", "M % 4 == 0 and r > 0"])
     pattern, change = draw.pick([
-        (ACTION, lambda act: f"if {draw.pick(conditions)} {{ {act} }}"),
+        (ACTION, lambda act: f"if {condition} {{ {act} }}"),
+        (ACTION, lambda act: f"if {condition} {{ {act} }} else {{ {act} }}"),
         (r"(?<![\w.])\d+(?![\w.])", lambda number: str(max(0, int(number) + draw.pick([-1, 1])))),
         (r" [+-] ", lambda sign: " - " if sign == " + " else " + "),
         (ACTION, lambda act: ""),
@@ -903,7 +977,7 @@ def mutant(draw, text):
     begin = text.find("on rank")
     places = list(re.finditer(pattern, text[begin:]))
     if not places:
-        return None
+        return text
     place = draw.pick(places)
     return text[:begin + place.start()] + change(place[0]) + text[begin + place.end():]
 

@@ -34,7 +34,7 @@ class Tools:
         return path
 
     def run(self, tool, *args, given=None, codes=(0, 1), seconds=SECONDS):
-        """Runs one of the binaries, in the folder. A crash, or no end, is a mismatch."""
+        """Runs one of the binaries, in the folder. A crash, no end, or a report of a sanitizer is a mismatch."""
         words = [str(arg) for arg in args]
         self.commands.append(" ".join([tool, *words]) + ("" if given is None else " < input"))
         try:
@@ -42,7 +42,7 @@ class Tools:
                                   cwd=self.folder)
         except subprocess.TimeoutExpired:
             raise Mismatch(f"{tool} does not end", f"after {seconds} s") from None
-        if done.returncode not in codes:
+        if done.returncode not in codes or "runtime error" in done.stderr or "Sanitizer" in done.stderr:
             raise Mismatch(f"{tool} ends with {done.returncode}", done.stderr)
         return done
 

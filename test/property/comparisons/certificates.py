@@ -1,88 +1,196 @@
-"""Certificates: each that ppcc writes is accepted; one that is changed by chance is refused, or what it claims of its own rows
-holds."""
+"""Certificates: each that ppcc writes is accepted; one that is changed is refused, or what is then said to be shown is true of the
+schedule, and of the rows in it. Any schedule: certificates.py BIN EACH "SCHEDULE OPTION..." ..., with so many changes of each field."""
 
+import collections
 import json
 import re
+import shlex
+import sys
+from fractions import Fraction
 
-from comparisons.proofs import TRANSPORTS, formula, numbers, range_of
+from comparisons.proofs import TRANSPORTS, formula, numbers, parsed, range_of
+from draw import Draw
 from generate import for_all
 from oracle.check import message_reasons, reasons_of
 from oracle.program import KINDS, Costs, Program, Row
 from oracle.run import Waits, is_safe, run
-from tools import Mismatch, expect
+from tools import Mismatch, Tools, expect, expect_equal
 
-SCARCE = {"certificates": 2, "changed": 1}
+SCARCE = {"certificates": 2, "changed": 0.1}
+RANGE = re.compile(r"(\d+)(?:, (\d+),)?( \.\.(?: (\d+))?)? (right|wrong|excluded|undecided)(.*)")
 
 
 def compare(draw, tools, tally):
     case = for_all(draw)
-    file, costs = tools.file("random.pp", case.source()), case.arguments(tools.folder)
+    given = [tools.file("random.pp", case.source()), *case.arguments(tools.folder)]
     transports = draw.pick([["data"], ["stream"], ["stream", "rendezvous"], [draw.pick(TRANSPORTS)]])
-    tools.ppcc("prove", file, *costs, f"--transport={','.join(transports)}", "--certificate", "proof.json", "-o", "proof.txt")
+    attack(draw, tools, tally, given, ",".join(transports), 0, case)
+
+
+def attack(draw, tools, tally, given, transports, each, case=None):
+    """Changes fields of a schedule's certificate, and some together; `each` is how many of one name, or column, or 0 for a few in all."""
+    tools.ppcc("prove", *given, f"--transport={transports}", "--certificate", "proof.json", "-o", "proof.txt")
     if not (tools.folder / "proof.json").exists():
         tally["none"] += 1
         return
     tally["certificates"] += 1
     text = (tools.folder / "proof.json").read_text()
-    good = json.loads(text)
+    good, claims = json.loads(text), Claims(draw, tools, given)
     done = tools.run("ppcc-check-proof", "proof.json")
     expect(done.returncode == 0, "ppcc's own certificate is refused", done.stdout + done.stderr)
-    holds(draw, case, good)
-    for _ in draw.times(8):
+    claims.check(done.stdout)
+    model = [line for line in done.stdout.splitlines() if line.startswith("given")]
+    if case:
+        holds(case, good, numbers(draw))
+    alike = collections.defaultdict(list)
+    for place in places(good):
+        alike[name(good, place)].append(place)
+    changes = [[draw.pick(alike[key])] for key in sorted(alike) for _ in range(min(each, len(alike[key])))]
+    changes += [[draw.pick(alike[draw.pick(sorted(alike))])] for _ in draw.times(0 if each else 8)]
+    for _ in draw.times(4):
+        changes.append([draw.pick(alike[draw.pick(sorted(alike))]) for _ in range(draw.int(2, 3))])
+    for changed in changes:
         bad = json.loads(text)
-        for _ in range(draw.weighted([(1, 4), (2, 2), (3, 1)])):
-            change(draw, bad)
+        for place in changed:
+            change(draw, bad, place)
+        if bad == good:
+            continue
         tools.file("changed.json", json.dumps(bad))
         done = tools.run("ppcc-check-proof", "changed.json")
         tally["changed"] += 1
-        if done.returncode == 0 and bad != good:
-            if any(bad.get(key) != good[key] for key in ("models", "microbatches")):
-                tally["of another model"] += 1
-                continue
-            tally["changed and accepted"] += 1
+        if done.returncode:
+            tally["refused"] += 1
+        elif [line for line in done.stdout.splitlines() if line.startswith("given")] != model:
+            tally["of another model"] += 1  # It says so.
+        else:
+            tally["accepted, and true"] += 1
+            if not case or rows(bad) == rows(good):
+                claims.check(done.stdout)
             try:
-                holds(draw, case, bad)
+                if case:
+                    holds(case, bad, touched(draw, bad, good))
             except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError) as error:
                 raise Mismatch("a certificate without sense is accepted", f"{type(error).__name__}: {error}") from error
 
 
-def change(draw, data):
-    """Another number, word or list somewhere."""
-    holder = data
-    while True:
-        key = draw.pick(sorted(holder) if isinstance(holder, dict) else range(len(holder)))
-        if not isinstance(holder[key], (dict, list)) or not holder[key] or draw.chance(0.06):
-            break
-        holder = holder[key]
-    old = holder[key]
+# Changes.
+
+def places(value, place=()):
+    if isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield (*place, key)
+            yield from places(inner, (*place, key))
+
+
+def at(data, place):
+    for key in place:
+        data = data[key]
+    return data
+
+
+def name(data, place):
+    """Of all that are alike: the last keys, how deep a list lies behind them, and the column in a row."""
+    keys = [key for key in place if isinstance(key, str)]
+    width = {"actions": 9, "order": 6, "times": 6, "circle": 5}.get(keys[-1], 1)
+    leaf = isinstance(place[-1], int) and not isinstance(at(data, place), (dict, list))
+    return f"{'.'.join(keys[-2:])}{'[]' * (len(place) - len(keys))}{place[-1] % width if leaf else ''}"
+
+
+def change(draw, data, place):
+    """Another number, word or list there, or nothing."""
+    try:
+        holder = at(data, place[:-1])
+        old = holder[place[-1]]
+    except (KeyError, IndexError, TypeError):
+        return  # What was changed before has taken it away.
     if isinstance(old, bool) or old is None:
-        holder[key] = not old
+        new = draw.pick([not old, None])
     elif isinstance(old, int):
-        holder[key] = draw.pick([old + 1, old - 1, 0, old * 2, old + draw.int(-9, 9), -old])
+        new = draw.pick([old + 1, old - 1, old + 2, -old, -old - 1, old * 2, old + draw.int(-9, 9), 0 if old else 3, 2**31, 2**62, -(2**63), "1"])
     elif isinstance(old, str):
-        numbers = list(re.finditer(r"\d+", old))
-        if numbers:
-            place = draw.pick(numbers)
-            holder[key] = old[:place.start()] + str(max(0, int(place[0]) + draw.pick([1, -1, 2]))) + old[place.end():]
-        else:
-            holder[key] = draw.pick(["right", "wrong", "excluded", "undecided", "data", "stream", "rendezvous", "buffered", ""])
-    elif isinstance(old, list) and old:
-        at = draw.below(len(old))
-        {0: lambda: old.pop(at), 1: lambda: old.insert(at, old[at]),
-         2: lambda: old.__setitem__(slice(at, at + 2), old[at:at + 2][::-1])}[draw.below(3)]()
-    elif isinstance(holder, dict):
-        del holder[key]
+        digits = list(re.finditer(r"\d+", old))
+        words = ["right", "wrong", "excluded", "undecided", "data", "stream", "rendezvous", "buffered", "foo", "F", "B", "2", "-1", "1/3", "",
+                 old + "1", old + "0"]
+        if digits and draw.chance(0.5):
+            digit = draw.pick(digits)
+            words = [old[:digit.start()] + str(max(0, int(digit[0]) + by)) + old[digit.end():] for by in (1, -1, 2)]
+        new = draw.pick([word for word in words if word != old])
+    elif isinstance(old, list) and old and draw.chance(0.7):
+        new, i = list(old), draw.below(len(old))
+        new[i:i + 2] = draw.pick([[*old[i + 1:i + 2]], [old[i], *old[i:i + 2]], old[i:i + 2][::-1]])
+    else:
+        new = draw.pick([None, [], {}, 1])
+    if new is None and not (old is None or draw.chance(0.3)):
+        del holder[place[-1]]
+    else:
+        holder[place[-1]] = new
+
+
+def touched(draw, bad, good):
+    """Some M of each range of which something else is claimed, or shown."""
+    def without_reason(ranges):
+        return [{key: value for key, value in one.items() if key != "reason"} for one in ranges]
+
+    before = without_reason(good["ranges"])
+    return sorted({one["from"] + one["modulus"] * n for one in without_reason(bad["ranges"]) if one not in before
+                   for n in (0, draw.int(1, 3)) if one["to"] is None or one["from"] + one["modulus"] * n <= one["to"]})
+
+
+def rows(data):
+    """What is claimed of a schedule is true of its own rows alone."""
+    try:
+        return [[one["evidence"].get("data"), one["evidence"].get("carried")] for one in data["ranges"] if one.get("evidence")]
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+# What the checker says, of the schedule.
+
+class Claims:
+    """Instances of a schedule, which what the checker prints is held against."""
+
+    def __init__(self, draw, tools, given):
+        self.draw, self.tools, self.given, self.known = draw, tools, given, {}
+
+    def instance(self, m, transport):
+        """Whether it is right, and its makespan."""
+        if (m, transport) not in self.known:
+            on = [] if transport == "data" else [f"--transport={transport}"]
+            done = self.tools.ppcc(*self.given, f"-DM={m}", "--no-families", "--emit=report-json", *on)
+            report = json.loads(done.stdout, parse_float=Fraction) if done.returncode == 0 else {}
+            span = report.get("bound" if transport == "data" else "makespan")
+            self.known[m, transport] = done.returncode == 0, span
+        return self.known[m, transport]
+
+    def check(self, text):
+        for line in text.splitlines():
+            if line.startswith(("given: ", "given (", "shown:")):
+                continue
+            first, second, many, last, verdict, rest = RANGE.fullmatch(line).groups()
+            if rest == ": not checked":
+                continue
+            first, step = int(first), int(second) - int(first) if second else 1
+            last = int(last) if last else first + 41 * step if many else first
+            ms = range(first, last + 1, step)
+            on = re.match(r" on ([^;(]*)", rest)
+            span = re.search(r"; makespan (at most )?(.*?) on ([a-z:0-9-]+)", rest)
+            for m in sorted({self.draw.pick(ms), self.draw.pick(ms), ms[0], ms[-1]}):
+                for transport in on[1].strip().split(", ") if on else ["stream"]:
+                    expect_equal(verdict == "right", self.instance(m, transport)[0], "a wrong verdict is accepted")
+                if span:
+                    told, real = parsed(span[2], m), self.instance(m, span[3])[1]
+                    expect(told >= real if span[1] else told == real, "a wrong makespan is accepted", f"M = {m}: {line}, is {real}")
 
 
 # What is claimed of the rows in a certificate.
 
-def holds(draw, case, data):
+def holds(case, data, ms):
     """Judges some programs of a certificate, which is accepted, of the model of the schedule."""
-    for m in numbers(draw):
+    for m in ms:
         one = range_of(data["ranges"], m)
-        if one["verdict"] != "right":
-            continue
         shown = one["evidence"]
+        if one["verdict"] != "right" and not (one["verdict"] == "wrong" and shown):
+            continue
         expect(shown, "right without evidence is accepted", f"M = {m}")
         n, rest = divmod(m - shown["base"], shown["step"]) if shown["step"] else (0, m - shown["base"])
         expect(rest == 0 and n >= 0, "evidence of other M is accepted", f"M = {m}: {shown['base']} + {shown['step']} n")
@@ -91,6 +199,9 @@ def holds(draw, case, data):
         kinds = [*KINDS.values(), *(case.head.kinds[kind["name"]] for kind in data["models"][shown["model"]].get("declared", []))]
         alone = instance(case, kinds, shown["data"], n)
         reasons = reasons_of(alone, Costs(alone.head))
+        if one["verdict"] == "wrong":
+            expect(reasons, "right rows are accepted as wrong", f"M = {m}")
+            continue
         expect(not reasons, "wrong rows are accepted", f"M = {m}: {sorted(reasons)}")
         on = [transport for transport in one["transports"] if transport != "data"]
         program = instance(case, kinds, shown["carried"], n) if on else alone
@@ -130,3 +241,21 @@ def instance(case, kinds, template, n):
             else:
                 items[-1].append((row,))
     return Program(case.head._replace(pipes=pipes), items)
+
+
+def main():
+    tools, tally = Tools(sys.argv[1]), collections.Counter()
+    for schedule in sys.argv[3:]:
+        words = shlex.split(schedule)
+        transports = [word.split("=")[1] for word in words if word.startswith("--transport=")] or ["stream"]
+        given = [word for word in words if not word.startswith("--transport=")]
+        try:
+            attack(Draw(1), tools, tally, given, transports[0], int(sys.argv[2]))
+        except Mismatch as mismatch:
+            sys.exit(f"{schedule}: {mismatch.title}\n{mismatch.detail}")
+    print(f"{tally['certificates']} certificates, {tally['changed']} changes: {tally['refused']} refused, {tally['of another model']} of another "
+          f"model, {tally['accepted, and true']} say what is true")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,42 +1,57 @@
-"""What `ppcc prove` says of schedules of the library with one change against single programs."""
+"""What `prove` and `explain` say of schedules of the library, most with one change, and of random ones, with rules, against the reports
+of single programs."""
 
 import json
-import pathlib
 from fractions import Fraction
 
-from comparisons.proofs import formula, range_of
-from generate import MUTATED, mutant
-from tools import codes_of, expect, expect_equal
+from comparisons.proofs import judge, messages
+from generate import for_all, of_library, rules
+from tools import codes_of
 
-SCARCE = {"right": 5, "wrong": 2}
-LIBRARY = pathlib.Path(__file__).resolve().parents[3] / "lib" / "schedules"
+SCARCE = {"right": 5, "wrong": 2, "makespan": 5, "work": 5, "memory": 5, "bubble": 5, "activations": 5, "messages": 5}
+TRANSPORTS = "stream rendezvous data buffered buffered:1 buffered:2 stream-per-peer stream-per-edge posted".split()
 
 
 def compare(draw, tools, tally):
-    name = draw.pick(MUTATED)
-    text = mutant(draw, (LIBRARY / f"{name}.pp").read_text(encoding="utf-8"))
-    if text is None:
-        return
-    file = tools.file("mutant.pp", text)
-    given = [f"-DP={draw.pick([2, 4])}", f"--schedule={name}", f"--transport={draw.pick(['stream', 'rendezvous'])}"]
-    done = tools.ppcc("prove", file, *given, "--format=json", seconds=120)
-    if not done.stdout:
-        return  # It is no schedule.
-    ranges = json.loads(done.stdout)["ranges"]
-    tally["mutants"] += 1
-    tally["undecided in part"] += any(one["verdict"] == "undecided" for one in ranges)
-    for most in (30, 70, 300):
-        m = draw.int(1, most)
-        one = range_of(ranges, m)
-        if one["verdict"] == "undecided":
-            continue
-        done = tools.ppcc(file, f"-DM={m}", "--no-families", "--emit=report-json", *given)
-        excluded = done.returncode and codes_of(done)[0] in ("E0404", "E0480")
-        verdict = "excluded" if excluded else "wrong" if done.returncode else "right"
-        tally[verdict] += 1
-        expect_equal(one["verdict"], verdict, "another verdict for an M")
-        if verdict == "right" and one["makespan"]:
-            tally["makespans"] += 1
-            told, exact = formula(one["makespan"], m), one["makespan"]["exact"]
-            real = Fraction(str(json.loads(done.stdout)["makespan"]))
-            expect(told == real if exact else told >= real, "another makespan for an M", f"M = {m}: ppcc {told}, instance {real}")
+    if draw.chance(0.3):
+        case = for_all(draw)
+        text, given = case.source(), case.arguments(tools.folder)
+    else:
+        text, given = of_library(draw)
+    transports = draw.pick(TRANSPORTS)
+    if draw.chance(0.25):
+        transports += f",{draw.pick([other for other in TRANSPORTS if other != transports])}"
+    given, more = [tools.file("mutant.pp", text), *given, *rules(draw)], messages(draw)
+    judge(tools, tally, [*given, *more], transports, sorted({draw.int(1, most) for most in (30, 70, 600)}),
+          lambda m: instance(tools, given, more, transports.split(","), m))
+
+
+def instance(tools, given, more, transports, m):
+    """The verdict about one M, and what its report says."""
+    on = ",".join(transport for transport in transports if transport != "data")
+    by_data = "data" in transports  # All else must be right, too, but its times are told.
+    if on:
+        more = [*more, f"--transport={on}"]
+    elif by_data:
+        more = []
+    command = [*given, *more, f"-DM={m}", "--no-families", "--emit=report-json"]
+    done = tools.ppcc(*command)
+    codes = codes_of(done)
+    if done.returncode and codes[0] in ("E0404", "E0480"):
+        return "excluded", {}, None
+    free = tools.ppcc(*command, "--cost=limit=1000000000") if done.returncode and set(codes) <= {"E1010", "E1052"} else done
+    if free.returncode:
+        return "wrong", {}, None
+    report = json.loads(free.stdout, parse_float=Fraction)
+    held = [Fraction(rank["peak_memory"]) for rank in report["ranks"]]
+    if done.returncode:
+        return "wrong", {}, held
+    makespan, work = report["bound" if by_data else "makespan"], sum(rank["busy"] for rank in report["ranks"])
+    figures = {"work": work, "messages": report["messages"], "memory": max(held),
+               "activations": max(rank["peak_activations"] for rank in report["ranks"])}
+    if not (by_data and "--with=release" in given):  # A release follows messages.
+        figures |= {"makespan": makespan, "bubble": len(held) * makespan - work}
+    sizes = [option for option in given if str(option).startswith("--cost=bytes=")]
+    if len(sizes) == 1 and "scale" not in (tools.folder / "mutant.pp").read_text():
+        figures["bytes"] = Fraction(sizes[0].rsplit("=", 1)[1]) * report["messages"]
+    return "right", figures, held

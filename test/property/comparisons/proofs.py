@@ -1,17 +1,18 @@
-"""What `ppcc prove` says of all M against single programs: verdicts and makespans."""
+"""What `prove` and `explain` say of all M against single programs, run by the oracle: verdicts, and every formula."""
 
 import json
+import re
 from fractions import Fraction
 
 from generate import for_all
-from oracle.check import reasons_of
+from oracle.check import messages_of, reasons_of
 from oracle.expand import value_of
-from oracle.figures import Memory, rates
+from oracle.figures import Memory, rates, spans
 from oracle.run import times_of
 from program_json import from_json
 from tools import codes_of, expect, expect_equal
 
-SCARCE = {"right": 2, "wrong": 8}
+SCARCE = {"right": 2, "wrong": 8, "makespan": 2, "memory": 2, "bubble": 2, "activations": 2, "messages": 2, "held": 400}
 TRANSPORTS = ["data", "data", "stream", "rendezvous", "buffered", "buffered:2", "posted", "stream-per-peer", "stream-per-edge"]
 
 
@@ -19,26 +20,54 @@ def compare(draw, tools, tally):
     case = for_all(draw)
     transport = draw.pick(TRANSPORTS)
     file, costs = tools.file("random.pp", case.source()), case.arguments(tools.folder)
-    done = tools.ppcc("prove", file, *costs, f"--transport={transport}", "--format=json")
+    more = messages(draw) if transport != "data" else []
+    judge(tools, tally, [file, *costs, *more], transport, numbers(draw),
+          lambda m: instance(tools, case, [file, *costs, *more], transport, m))
+
+
+def messages(draw):
+    """Options that place messages otherwise."""
+    return draw.weighted([([], 14), (["--comm-order=sweep"], 1), (["--comm-order=ready-time"], 1), (["--comm-order=late"], 1),
+                          (["--comm-order=best"], 1), (["--fuse=batch"], 1), (["--fuse=megatron"], 1), (["--fuse=megatron-even-odd"], 1)])
+
+
+def judge(tools, tally, given, transports, ms, instance):
+    """Holds what both commands say of some M against `instance`: the verdict, the figures by their names in `explain`, and what
+    each rank holds, of what is wrong, too."""
+    options = [*given, f"--transport={transports}", "--format=json"]
+    proof = tools.ppcc("prove", *options, "--certificate=proof.json", seconds=120)
+    explanation = tools.ppcc("explain", *options, seconds=120)
     tally["schedules"] += 1
-    if not done.stdout:
+    expect_equal(bool(explanation.stdout), bool(proof.stdout), "explained and not proven, or the other way round")
+    if not proof.stdout:
         tally["not judged"] += 1
         return
-    ranges = json.loads(done.stdout)["ranges"]
-    for m in numbers(draw):
-        one = range_of(ranges, m)
-        if one["verdict"] == "undecided":
+    done = tools.run("ppcc-check-proof", "proof.json")
+    expect(done.returncode == 0, "ppcc's own certificate is refused", done.stdout + done.stderr)
+    both = {"prove": json.loads(proof.stdout)["ranges"], "explain": json.loads(explanation.stdout)["ranges"]}
+    for m in ms:
+        said = {command: one for command, ranges in both.items() if (one := range_of(ranges, m))["verdict"] != "undecided"}
+        if not said:
             tally["undecided"] += 1
             continue
-        verdict, makespan = instance(tools, case, file, costs, transport, m)
+        verdict, figures, held = instance(m)
         tally[verdict] += 1
-        expect_equal(one["verdict"], verdict, "another verdict for an M")
-        if verdict == "right" and one["makespan"]:
-            told = formula(one["makespan"], m)
-            exact = one["makespan"]["exact"]
-            tally["makespans"] += 1
-            expect(abs(told - makespan) <= Fraction(1, 10**6) if exact else told >= makespan, "another makespan for an M",
-                   f"M = {m}: ppcc {float(told)}, {'exactly' if exact else 'at most'}, oracle {float(makespan)}")
+        for command, one in said.items():
+            expect_equal(one["verdict"], verdict, f"another verdict of {command} for an M")
+            holds = re.search(r"rank (\d+) holds (.*), above its limit of", one.get("reason", ""))
+            if holds and held:
+                tally["held"] += 1
+                expect_equal(parsed(holds[2], m), held[int(holds[1])], "a rank holds another amount")
+            for name, value in figures.items():
+                if command == "prove" and name != "makespan":
+                    continue
+                if one[name] is None:
+                    tally[f"no {name}"] += 1
+                    continue
+                told, exact = formula(one[name], m), one[name]["exact"]
+                tally[name] += 1
+                expect(abs(told - value) <= Fraction(1, 10**6) if exact else told >= value, f"another {name} of {command}",
+                       f"M = {m}: ppcc {float(told)}, {'exactly' if exact else 'at most'}, but {float(value)}")
 
 
 def numbers(draw):
@@ -57,35 +86,45 @@ def formula(one, m):
     return Fraction(one["slope"]) * m + Fraction(one["intercept"])
 
 
-def instance_rows(tools, file, costs, transport, m):
-    """The program of one M, if it is one."""
-    options = ["--comm-order=none"] if transport == "data" else [f"--transport={transport}"]
-    done = tools.ppcc(file, *costs, *options, "--no-families", f"-DM={m}")
-    return None if done.returncode else from_json(json.loads(done.stdout))
+def parsed(text, m):
+    """The value of a formula as it is printed, `3/2 M - 1`."""
+    slope, intercept = re.fullmatch(r"(?:([\d/.]*) ?M)?(?:(?: \+ )?(-? ?[\d/.]+))?", text.replace(" - ", " + -")).groups()
+    return (Fraction(slope or 1) * m if "M" in text else 0) + Fraction((intercept or "0").replace(" ", ""))
 
 
-def instance(tools, case, file, costs, transport, m):
-    """The verdict about one M, and its makespan, by the oracle; what ppcc says of that M must be the same."""
-    options = ["--comm-order=none"] if transport == "data" else [f"--transport={transport}"]
-    done = tools.ppcc(file, *costs, *options, "--no-families", f"-DM={m}")
+def instance(tools, case, given, transport, m):
+    """The verdict about one M, its figures, and the most that each rank holds, by the oracle; what ppcc says of that M must be the
+    same."""
+    options = [*given, *(["--comm-order=none"] if transport == "data" else [f"--transport={transport}"]), "--no-families", f"-DM={m}"]
+    done = tools.ppcc(*options)
     codes = codes_of(done)
     if not value_of(case.require, {"M": m}):
         expect(codes[:1] == ["E0404"], "compiles what is excluded", done.stderr)
-        return "excluded", None
+        return "excluded", {}, None
     program, reasons = case.expand(M=m)
     reasons = reasons or reasons_of(program, case.costs())
     if reasons:
         expect(done.returncode == 1, "accepted what is wrong", f"M = {m}: {sorted(reasons)}")
-        return "wrong", None
+        return "wrong", {}, None
     if done.returncode and set(codes) & {"E0765", "E0766"}:
-        return "wrong", None  # `verdicts` looks into these.
-    rows = program if transport == "data" or done.returncode else from_json(json.loads(done.stdout))
-    if done.returncode:  # Only its memory can be at fault, which has the same order without messages.
+        return "wrong", {}, None  # `verdicts` looks into these.
+    if done.returncode:  # Only its memory can be at fault: the same without the limit.
         expect(set(codes) <= {"E1010", "E1052"}, "refused what is right", f"M = {m}: {done.stderr}")
-        again = tools.ppcc(file, *costs, *options, "--cost=limit=1000000000", "--no-families", f"-DM={m}")
-        rows = from_json(json.loads(again.stdout))
-    times = times_of(rows, None if transport == "data" else transport, case.costs())
-    memory = Memory(rows, times, case.costs())
-    above = any(memory.limit(rank) is not None and memory.peak(rank)[0] > memory.limit(rank) for rank in range(case.head.ranks))
-    expect_equal(bool(done.returncode), above, f"another verdict about limits of memory")
-    return ("wrong", None) if above else ("right", rates(rows, times, case.costs())[0])
+    free = tools.ppcc(*options, "--cost=limit=1000000000") if done.returncode else done
+    rows = from_json(json.loads(free.stdout))
+    costs = case.costs()
+    times = times_of(rows, None if transport == "data" else transport, costs)
+    memory = Memory(rows, times, costs)
+    held = [memory.peak(rank)[0] for rank in range(case.head.ranks)]
+    above = any(memory.limit(rank) is not None and held[rank] > memory.limit(rank) for rank in range(case.head.ranks))
+    expect_equal(bool(done.returncode), above, "another verdict about limits of memory")
+    return ("wrong", {}, held) if above else ("right", figures(rows, times, costs, memory, held), held)
+
+
+def figures(rows, times, costs, memory, held):
+    makespan = rates(rows, times, costs)[0]
+    work = sum(busy for _, _, busy in spans(rows, times, costs))
+    sends = messages_of(rows.head)
+    return {"makespan": makespan, "work": work, "bubble": makespan * rows.head.ranks - work, "messages": len(sends),
+            "bytes": sum(costs.size(*send[1:]) for send in sends),
+            "activations": max(memory.peak_activations(rank) for rank in range(rows.head.ranks)), "memory": max(held)}
