@@ -2,6 +2,7 @@
 #include "Insert.h"
 #include "Sites.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
+#include "ppcc/IR/Collective.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
@@ -76,7 +77,9 @@ private:
       if (chosen.lookup(key) != row + 1)
         continue; // Another of the same stage and microbatch is the one.
       int64_t distance = 0;
-      bool wanted = canStandAt(anchor) && isWanted(anchor, rank, distance);
+      bool wanted = canStandAt(program.kinds(), info, program.pipe(anchor.pipe),
+                               anchor.stage, leftOut) &&
+                    isWanted(anchor, rank, distance);
       if (evaluator.failed())
         return false;
       if (!wanted)
@@ -156,35 +159,6 @@ private:
           leftOut.set(kind.value);
           hasChanged = true;
         }
-  }
-
-  /// Whether what the action follows, or meets, can be there: a message that
-  /// the stage will send or receive, a stage that meets.
-  bool canStandAt(const Action &anchor) const {
-    const Pipe &pipe = program.pipe(anchor.pipe);
-    if (info.meeting == Meeting::Stages &&
-        llvm::none_of(info.stages, [&](int64_t stage) {
-          return anchor.stage.value ==
-                 (stage < 0 ? stage + pipe.numStages() : stage);
-        }))
-      return false;
-    return llvm::all_of(info.rules, [&](const KindRule &rule) {
-      return llvm::any_of(rule.kinds, [&](KindId kind) {
-        return (leftOut.empty() || !leftOut.test(kind.value)) &&
-               willHave(pipe, anchor.stage, program.kinds()[kind]);
-      });
-    });
-  }
-
-  /// Of a message, whether the stage has an edge of the kind to another rank.
-  static bool willHave(const Pipe &pipe, StageId stage, const KindInfo &info) {
-    if (info.isCompute())
-      return true;
-    auto ends = info.isSend() ? readersOf(pipe, stage, info.mainSlot())
-                              : sourcesOf(pipe, stage, info.mainSlot());
-    return llvm::any_of(ends, [&](StageId end) {
-      return pipe.rankOfStage[end.value] != pipe.rankOfStage[stage.value];
-    });
   }
 
   static uint32_t stageOf(const Action &action) {

@@ -1,5 +1,6 @@
 #include "Insert.h"
 
+#include "ppcc/IR/Collective.h"
 #include "ppcc/Proof/Sequence.h"
 
 using namespace ppcc;
@@ -33,31 +34,6 @@ uint64_t Inserter::keyOf(const Row &row) const {
   return info->scope == KindScope::Rank
              ? 0
              : uint64_t(row.pipe.value) << 32 | row.stage.value;
-}
-
-/// Whether what the action follows, or meets, can be there: a message that the
-/// stage will send or receive, a stage that meets.
-bool Inserter::canStandAt(const Row &anchor) const {
-  const Pipe &pipe = head.pipes[anchor.pipe.value];
-  auto willHave = [&](KindId kind) {
-    const KindInfo &of = head.kinds[kind];
-    if (of.isCompute())
-      return true;
-    auto ends = of.isSend() ? readersOf(pipe, anchor.stage, of.mainSlot())
-                            : sourcesOf(pipe, anchor.stage, of.mainSlot());
-    return llvm::any_of(ends, [&](StageId end) {
-      return pipe.rankOfStage[end.value] !=
-             pipe.rankOfStage[anchor.stage.value];
-    });
-  };
-  bool joins = info->meeting != Meeting::Stages ||
-               llvm::any_of(info->stages, [&](int64_t stage) {
-                 return anchor.stage.value ==
-                        (stage < 0 ? stage + pipe.numStages() : stage);
-               });
-  return joins && llvm::all_of(info->rules, [&](const KindRule &rule) {
-           return llvm::any_of(rule.kinds, willHave);
-         });
 }
 
 /// Asks a question about a row, in all of its turns.
@@ -300,7 +276,8 @@ void Inserter::follow(const BoundRule &rule, const Insertion &which) {
     for (uint32_t alone : {anchor, from})
       if (isInWindow(alone) && (isWide || perRank))
         unroll(alone, which.isBefore);
-    if (!canStandAt(rows[anchor]))
+    if (const Row &row = rows[anchor];
+        !canStandAt(head.kinds, *info, head.pipes[row.pipe.value], row.stage))
       continue;
     auto distance = distanceAt(rule, anchor);
     if (!distance)

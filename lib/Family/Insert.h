@@ -31,7 +31,6 @@ private:
   uint32_t itemEnd(uint32_t row) const;
   std::pair<uint32_t, uint32_t> windowOf(uint32_t row) const;
   uint64_t keyOf(const Row &row) const;
-  bool canStandAt(const Row &anchor) const;
   template <class Ask> auto asAt(uint32_t row, Ask ask);
   std::optional<int64_t> distanceAt(const sema::BoundRule &rule,
                                     uint32_t anchor);

@@ -103,20 +103,15 @@ private:
       return both([&](Place place) { return place.stage == row.stage; });
     case Meeting::Stages:
       return both([&](Place place) {
-        return place.pipe == row.pipe && isNamed(kind, place);
+        return place.pipe == row.pipe &&
+               namesStage(kind.stages, program.pipes[place.pipe].numStages(),
+                          place.stage);
       });
     case Meeting::Outside:
       return a.pipe == row.pipe && b.pipe == row.pipe && a.stage == row.stage &&
              b.stage == row.stage;
     }
     return false;
-  }
-  bool isNamed(const Kind &kind, Place place) const {
-    int32_t count = static_cast<int32_t>(program.pipes[place.pipe].numStages());
-    return std::any_of(
-        kind.stages.begin(), kind.stages.end(), [&](int32_t stage) {
-          return (stage < 0 ? stage + count : stage) == place.stage;
-        });
   }
 
   const Program &program;

@@ -3,6 +3,7 @@
 #include "ppcc/Analysis/EventGraph.h"
 #include "ppcc/Analysis/WaitCycle.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
+#include "ppcc/IR/Collective.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;
@@ -28,22 +29,9 @@ public:
   }
 
 private:
-  /// The stages of a row's pipe that its collective names; none of another.
-  std::vector<StageId> namedStages(ActionId row) {
-    int64_t numStages = program.pipe(program[row].pipe).numStages();
-    std::vector<StageId> stages;
-    for (int64_t stage : program.kindOf(row).stages)
-      if (int64_t named = stage < 0 ? stage + numStages : stage;
-          named >= 0 && named < numStages) // No pipe of fewer stages has it.
-        stages.push_back(StageId(named));
-    return stages;
-  }
-
-  /// Whether the row's stage is one of those that its collective names, if it
-  /// names some.
   bool isMember(ActionId row) {
-    return program.kindOf(row).meeting != Meeting::Stages ||
-           llvm::is_contained(namedStages(row), program[row].stage);
+    return ppcc::isMember(program.kindOf(row), program.pipe(program[row].pipe),
+                          program[row].stage);
   }
 
   /// The ranks that have to join, ascending.
@@ -61,8 +49,9 @@ private:
         if (action.stage.value < pipe.numStages())
           ranks.push_back(pipe.rankOfStage[action.stage.value]);
     } else {
-      for (StageId stage : namedStages(row))
-        ranks.push_back(own.rankOfStage[stage.value]);
+      for (StageId stage : own.stages())
+        if (ppcc::isMember(info, own, stage))
+          ranks.push_back(own.rankOfStage[stage.value]);
     }
     llvm::sort(ranks);
     ranks.erase(llvm::unique(ranks), ranks.end());

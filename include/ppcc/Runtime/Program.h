@@ -60,6 +60,17 @@ inline constexpr const char *kindClassNames[] = {"compute", "send", "recv",
                                                "stages", "outside", "to",
                                                "from"};
 
+/// Whether a stage of a pipe is one of `stages`; those below 0 count from the
+/// end.
+template <class Stages>
+constexpr bool namesStage(const Stages &stages, int64_t numStages,
+                          int64_t stage) {
+  for (int64_t named : stages)
+    if ((named < 0 ? named + numStages : named) == stage)
+      return true;
+  return false;
+}
+
 /// A kind of action.
 struct Kind {
   const char *letters; ///< As in `0F3`.
