@@ -218,7 +218,7 @@ static std::optional<int64_t> usualOf(Cost what,
 }
 
 std::string written::unsaid(const Program &program) {
-  auto inEffect = program.costs().inEffect();
+  auto inEffect = program.costs().inEffect(program.pipes().size());
   for (Cost what : {Cost::Latency, Cost::Bandwidth}) {
     std::vector<const CostSetting *> links;
     llvm::copy_if(inEffect, std::back_inserter(links), [&](auto *setting) {
@@ -269,7 +269,8 @@ void ScheduleText::writeLinks(StringRef item,
   std::map<Ranks, std::string> values;
   for (const CostSetting *setting : settings)
     values[*setting->link] = row.number.format(setting->values.front());
-  if (auto usual = usualOf(row.what, program.costs().inEffect()))
+  if (auto usual =
+          usualOf(row.what, program.costs().inEffect(program.pipes().size())))
     for (Ranks pair : otherPairs(program, settings))
       values[pair] = row.number.format(*usual);
   std::map<StringRef, std::vector<std::string>> byValue;
@@ -304,7 +305,8 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
   if (owner == CostOwner::Model && !program.stageLayers().empty())
     lines.push_back(
         fmt::format("layout \"{}\";", llvm::join(program.stageLayers(), "|")));
-  for (const CostSetting *setting : program.costs().inEffect()) {
+  for (const CostSetting *setting :
+       program.costs().inEffect(program.pipes().size())) {
     const CostRow &row = rowOf(setting->what);
     if (row.owner != owner || (head.actions.empty() && !row.subject.empty() &&
                                program.kinds()[setting->kind].isDeclared()))

@@ -35,12 +35,13 @@ struct CostsWriter {
       return subjectOf(*setting, program.kinds());
     };
     auto putValues = [&](Settings settings) { this->putValues(settings); };
-    putNamed(program.costs().inEffect(), item, [&](Settings settings) {
-      if (rowOf(settings.front()->what).subject.empty())
-        putValues(settings);
-      else
-        putNamed(settings, subject, putValues);
-    });
+    putNamed(program.costs().inEffect(program.pipes().size()), item,
+             [&](Settings settings) {
+               if (rowOf(settings.front()->what).subject.empty())
+                 putValues(settings);
+               else
+                 putNamed(settings, subject, putValues);
+             });
   }
 
   /// One value for all pipes, or those of each, or of each link.

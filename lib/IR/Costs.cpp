@@ -159,7 +159,7 @@ void CostModel::followForwards(const KindTable &kinds, size_t numPipes) {
   settings.insert(settings.begin(), declared.begin(), declared.end());
 }
 
-std::vector<const CostSetting *> CostModel::inEffect() const {
+std::vector<const CostSetting *> CostModel::inEffect(size_t numPipes) const {
   using Key = std::tuple<Cost, KindId, StringRef, decltype(CostSetting::link),
                          std::optional<PipeId>>;
   std::map<Key, const CostSetting *> kept;
@@ -189,7 +189,17 @@ std::vector<const CostSetting *> CostModel::inEffect() const {
     kept[Key(what, kind, node, link, pipe)] = &setting;
   }
   std::vector<const CostSetting *> result;
-  for (const auto &[key, setting] : kept)
-    result.push_back(setting);
+  auto isOfPipeOf = [](const CostSetting &all, const CostSetting &one) {
+    return one.pipe && !one.link && one.what == all.what &&
+           one.kind == all.kind && one.node == all.node;
+  };
+  for (auto at = kept.begin(); at != kept.end(); ++at) {
+    // What each pipe says for itself leaves nothing of what is said of all.
+    auto next = std::next(at), behind = next;
+    while (behind != kept.end() && isOfPipeOf(*at->second, *behind->second))
+      ++behind;
+    if (behind == next || size_t(std::distance(next, behind)) != numPipes)
+      result.push_back(at->second);
+  }
   return result;
 }

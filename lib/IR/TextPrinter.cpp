@@ -168,7 +168,8 @@ private:
       line("{} {}", key, quotedText(llvm::join(program.stageLayers(), "|")));
   }
   void printCosts() {
-    for (const CostSetting *setting : program.costs().inEffect())
+    for (const CostSetting *setting :
+         program.costs().inEffect(program.pipes().size()))
       printCost(*setting);
   }
 

@@ -177,7 +177,7 @@ struct CostModel {
   /// Those that no later one overrides, in the order of the table, kinds,
   /// nodes, pipes and links; what is said of all pipes stands first.
   /// O(settings * log settings).
-  std::vector<const CostSetting *> inEffect() const;
+  std::vector<const CostSetting *> inEffect(size_t numPipes) const;
 };
 
 } // namespace ppcc
