@@ -14,6 +14,8 @@ from pathlib import Path
 import ppcc
 import pytest
 
+from . import SANITIZED
+
 
 def test_schedules_have_summaries_and_parameters() -> None:
     found = {info.name: info for info in ppcc.schedules()}
@@ -236,7 +238,7 @@ def test_large_programs_are_quick() -> None:
         program = ppcc.compile("one_f_one_b", P=32, M=1043)
         took.append(time.process_time() - before)
     assert sum(len(program.columns(rank).kind) for rank in range(32)) == 196_084
-    assert min(took) < 0.3, took
+    assert min(took) < (3 if SANITIZED else 0.3), took
 
 
 def test_threads_compile_side_by_side() -> None:
