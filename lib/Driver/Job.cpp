@@ -16,13 +16,32 @@ using namespace ppcc;
 /// The exit status of work that ran out of memory.
 static constexpr int withoutMemory = 75;
 
+#if LLVM_ADDRESS_SANITIZER_BUILD
+extern "C" int __sanitizer_install_malloc_and_free_hooks(
+    void (*)(const volatile void *, size_t), void (*)(const volatile void *));
+extern "C" size_t __sanitizer_get_current_allocated_bytes();
+
+/// AddressSanitizer reserves more than the limit, and asks no handler of new.
+static void limitMemory() {
+  __sanitizer_install_malloc_and_free_hooks(
+      [](const volatile void *, size_t) {
+        if (__sanitizer_get_current_allocated_bytes() > Job::mostBytes)
+          _exit(withoutMemory);
+      },
+      [](const volatile void *) {});
+}
+#else
+static void limitMemory() {
+  rlimit memory{Job::mostBytes, Job::mostBytes};
+  setrlimit(RLIMIT_DATA, &memory);
+}
+#endif
+
 /// Limits this process, and what it does when it has no memory left.
 static void limit(unsigned seconds) {
-  rlimit processor{seconds, seconds}, memory{Job::mostBytes, Job::mostBytes};
+  rlimit processor{seconds, seconds};
   setrlimit(RLIMIT_CPU, &processor);
-  // AddressSanitizer reserves more than that.
-  if (!LLVM_ADDRESS_SANITIZER_BUILD)
-    setrlimit(RLIMIT_DATA, &memory);
+  limitMemory();
   std::signal(SIGALRM, SIG_DFL);
   alarm(4 * seconds); // For what waits and does nothing.
   std::set_new_handler([] { _exit(withoutMemory); });
