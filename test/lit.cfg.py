@@ -29,13 +29,20 @@ for name in ["ASAN_OPTIONS", "UBSAN_OPTIONS"]:
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
-# AddressSanitizer reserves more address space than a limit of it leaves, and its library comes before all others.
+# AddressSanitizer reserves more address space than a limit of it leaves, and its library comes before all others. What it
+# checks takes several times as long, and as much memory: bounds are wider then, or left out.
 config.available_features.add("sanitized" if config.sanitized else "address-space-limit")
-sanitizers = ""
+sanitizers = widened = ""
+at_most_2_gb = "ulimit -v 2000000"
 if config.sanitized:
-    known = ["libasan.so", "libubsan.so", "libclang_rt.asan-x86_64.so", "libclang_rt.asan.so"]
-    found = [subprocess.run([config.cxx, f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip() for name in known]
-    sanitizers = f"LD_PRELOAD={':'.join(filter(os.path.isabs, found))} ASAN_OPTIONS=detect_leaks=0"
+    widened, at_most_2_gb = "--sanitized", ":"
+    of_clang = ["libclang_rt.asan-x86_64.so", "libclang_rt.asan.so"]
+
+    def found(*names):
+        paths = [subprocess.run([config.cxx, f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip() for name in names]
+        return list(filter(os.path.isabs, paths))
+
+    sanitizers = f"LD_PRELOAD={':'.join(found(*of_clang) or found('libasan.so', 'libubsan.so'))} ASAN_OPTIONS=detect_leaks=0"
 
 # The judges that need not be installed.
 if os.path.exists(config.spin) and shutil.which("tcc"):
@@ -64,6 +71,8 @@ config.substitutions += [
     ("%ppcc_src_root", config.ppcc_src_root),
     ("%schedules", config.ppcc_src_root + "/lib/schedules"),
     ("%with_sanitizers", sanitizers),
+    ("%widened", widened),
+    ("%at_most_2_gb", at_most_2_gb),
     ("%python", config.python),
     ("%lit", config.python + " " + config.lit),
     ("%cxx", config.cxx + " -std=c++20 -I" + config.ppcc_src_root + "/include"),

@@ -2,6 +2,7 @@
 """Compiles files of 1 kB that ask for as much as they can: each ends in time, within its memory, with a schedule or an error."""
 
 import argparse
+import os
 import re
 import resource
 import subprocess
@@ -104,20 +105,27 @@ CASES = {
 }
 
 
-def fault(ppcc, name):
+def fault(ppcc, name, sanitized):
     """What is wrong with how a case ends, or None."""
     text = CASES[name]
     if len(text) > 1024:
         return f"{len(text)} bytes"
 
     def limit():
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+        seconds = SECONDS * (10 if sanitized else 1)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        if not sanitized:
+            resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+
+    environment = dict(os.environ)
+    if sanitized:  # Which ends what takes more, by itself.
+        environment["ASAN_OPTIONS"] = f"{environment.get('ASAN_OPTIONS', '')}:hard_rss_limit_mb={4 * BYTES // 1_000_000}"
 
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/small.pp", "w", encoding="utf-8") as file:
             file.write(text)
-        done = subprocess.run([ppcc, "small.pp", "--comm-order=none", "--check"], cwd=folder, capture_output=True, text=True, preexec_fn=limit)
+        command = [ppcc, "small.pp", "--comm-order=none", "--check"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, preexec_fn=limit, env=environment)
     if done.returncode not in (0, 1) or "out of memory" in done.stderr:
         return f"exit status {done.returncode}: {done.stderr[-300:]}"
     if done.returncode and not re.search(r"\berror: .*\[E\d{4}\]", done.stderr):
@@ -129,10 +137,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ppcc", help="the compiler to test")
     parser.add_argument("names", nargs="*", help="the cases; all without any")
+    parser.add_argument("--sanitized", action="store_true", help="allow ten times as long and four times as much: the sanitizers take that")
     options = parser.parse_args()
     names = options.names or list(CASES)
     with ThreadPoolExecutor(2) as pool:
-        faults = list(pool.map(lambda name: fault(options.ppcc, name), names))
+        faults = list(pool.map(lambda name: fault(options.ppcc, name, options.sanitized), names))
     for name, wrong in zip(names, faults):
         if wrong:
             print(f"{name}: {wrong}")
