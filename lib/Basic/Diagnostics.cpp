@@ -137,10 +137,3 @@ void ppcc::render(const Diagnostic &diagnostic, const SourceManager &sources,
     renderer.line(note.place, "note", Color::CYAN, note.text, "");
   renderer.line({}, "note", Color::CYAN, info.hint, "");
 }
-
-fmt::format_context::iterator
-fmt::formatter<StringRef>::format(StringRef text,
-                                  fmt::format_context &context) const {
-  return fmt::formatter<fmt::string_view>::format({text.data(), text.size()},
-                                                  context);
-}

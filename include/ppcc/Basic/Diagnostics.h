@@ -172,9 +172,3 @@ void render(const Diagnostic &diagnostic, const SourceManager &sources,
             raw_ostream &out, bool isColored = false);
 
 } // namespace ppcc
-
-template <>
-struct fmt::formatter<llvm::StringRef> : fmt::formatter<fmt::string_view> {
-  fmt::format_context::iterator format(llvm::StringRef text,
-                                       fmt::format_context &context) const;
-};

@@ -34,6 +34,15 @@
 #include <unordered_map>
 #include <vector>
 
+// Here, so that all files know it: without it, fmt passes a StringRef another
+// way, and the same function would be made twice, each for one of them.
+template <>
+struct fmt::formatter<llvm::StringRef> : fmt::formatter<fmt::string_view> {
+  auto format(llvm::StringRef text, fmt::format_context &context) const {
+    return formatter<string_view>::format({text.data(), text.size()}, context);
+  }
+};
+
 namespace ppcc {
 
 using llvm::ArrayRef, llvm::BitVector, llvm::MutableArrayRef;
