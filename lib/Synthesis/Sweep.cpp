@@ -29,6 +29,7 @@ std::optional<std::vector<SweepPoint>>
 ppcc::sweepLimits(const SynthesisRequest &request, ArrayRef<Amount> limits,
                   Session &session, function_ref<void(Amount)> note) {
   std::vector<SweepPoint> points;
+  std::optional<SweepPoint> best;
   SynthesisRequest asked = request;
   for (Amount limit : limits) {
     note(limit);
@@ -52,11 +53,18 @@ ppcc::sweepLimits(const SynthesisRequest &request, ArrayRef<Amount> limits,
       continue;
     point.fits = true;
     point.value = found->value;
-    point.bound = found->bound.time;
-    point.gap = gapOf(found->value, found->bound);
     for (decimal::Sum memory : found->peakMemory)
       point.peakMemory = std::max(point.peakMemory, memory);
-    asked.known = {std::move(found->order)};
+    // What fits with less memory fits with more.
+    if (best && best->value < point.value) {
+      point.value = best->value;
+      point.peakMemory = best->peakMemory;
+    } else {
+      asked.known = {std::move(found->order)};
+    }
+    best = point;
+    point.bound = found->bound.time;
+    point.gap = gapOf(point.value, found->bound);
   }
   markKnee(points);
   return points;
