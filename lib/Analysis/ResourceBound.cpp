@@ -81,7 +81,7 @@ public:
       : load(load), paths(paths), rank(rank), ids(load.ofRank[rank.value]),
         isSpan(objective == Objective::Span) {
     constexpr Time far = std::numeric_limits<Time>::max();
-    Time head = far, firstI = far;
+    Time head = far, firstI = far, shortest = far;
     behindF = behindI = far;
     for (uint32_t id : ids) {
       const Stage &stage = load.stages[id];
@@ -91,11 +91,13 @@ public:
       weights += stage.sum[W];
       head = std::min(head, paths.firstF[id]);
       firstI = std::min(firstI, paths.firstI[id]);
+      shortest = std::min(shortest, paths.away[id] - stage.time[I]);
       behindF = std::min(behindF, paths.behindF[id]);
       behindI = std::min(behindI, paths.behindI[id]);
     }
     start = isSpan ? 0 : head;
-    toFirstI = firstI - head;
+    // A span may begin later.
+    toFirstI = isSpan ? shortest : firstI - head;
     if (auto &own = load.room[rank.value]; own && load.hasPart(I))
       room = *own;
   }
@@ -321,7 +323,22 @@ AloneTimes::AloneTimes(const Workload &load)
     firstI[s] = firstF[s] + stages[s].time[F];
     for (Workload::Edge edge : stages[s].above)
       firstI[s] = std::max(firstI[s], endOf(firstI, I, edge));
-    away[s] = firstI[s] + stages[s].time[I] - firstF[s];
+  }
+  // F waits as long as it may: what I waits for besides does not count.
+  for (size_t s = stages.size(); s-- != 0;) {
+    const Workload::Stage &stage = stages[s];
+    away[s] = stage.time[F] + stage.time[I];
+    for (Workload::Edge back : stage.above) {
+      const Workload::Edge *forth =
+          llvm::lower_bound(stages[back.stage].below, stage.stage,
+                            [&](Workload::Edge edge, StageId id) {
+                              return stages[edge.stage].stage.value < id.value;
+                            });
+      assert(stages[forth->stage].stage == stage.stage);
+      away[s] =
+          std::max(away[s], stage.time[F] + forth->latency + away[back.stage] +
+                                back.latency + stage.time[I]);
+    }
   }
 }
 

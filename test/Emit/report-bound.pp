@@ -75,3 +75,18 @@ schedule through() {
 }
 // THROUGH:      resources 72
 // THROUGH-NEXT: rank 0 begins at 0 and needs 72 for all microbatches to pass through its memory
+
+// RUN: ppcc %s --schedule=slow_skip --emit=report --transport=buffered | FileCheck %s --check-prefix=SLOW-SKIP
+// Rank 1 lets its F wait for what comes late past it: its room is not taken meanwhile.
+schedule slow_skip() {
+  ranks 3; microbatches 4; placement linear;
+  edge stage 0 -> stage 2;
+  cluster { limit rank r = r == 1 ? 1 : 9; link a, b { latency = a + b == 2 ? 100 : 0; } }
+  on rank r {
+    if r == 0 { repeat 4 { F; } repeat 4 { B; } }
+    else { repeat 4 { F; B; } }
+  }
+}
+// SLOW-SKIP: makespan     224
+// SLOW-SKIP: resources    218
+// SLOW-SKIP-NEXT: rank 1 has its first gradient at 104, with work for 9 to do up to its last forward, 105 before the end

@@ -43,7 +43,8 @@ struct AloneTimes {
   explicit AloneTimes(const Workload &load);
 
   std::vector<Time> firstF, firstI; ///< By stage.
-  std::vector<Time> away; ///< From the begin of F to the end of I, at least.
+  /// From the begin of F to the end of I, at least, however late F begins.
+  std::vector<Time> away;
 };
 
 /// The largest of the bounds that follow from each rank by itself: that it
