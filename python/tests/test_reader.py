@@ -136,7 +136,8 @@ for change in (
         program.microbatches, program.digest, program.stages_of(0), program.actions[0]
     except ppcc.Error:
         pass
-print("ended", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+# Unlike ru_maxrss this is of the program alone, not of the process that started it.
+print("ended", next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
