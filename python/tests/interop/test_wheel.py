@@ -66,6 +66,7 @@ def test_the_page_on_megatron(tmp_path: Path) -> None:
     environment.add_packages_of_this()
     where = "import ppcc; print(ppcc.__file__)"
     assert environment.run("python", "-c", where).startswith(str(environment.bin.parent))
-    (environment.empty / "train.py").write_text(listing("megatron.md") + 'print("trained", len(losses))\n')
+    # One string: the launcher runs python -u, where each argument of print is a write of its own among those of other ranks.
+    (environment.empty / "train.py").write_text(listing("megatron.md") + 'print(f"trained {len(losses)}")\n')
     told = environment.run("python", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py")
     assert told.count("trained 5") == 2
