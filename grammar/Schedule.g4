@@ -30,7 +30,7 @@ useScheduleItem : 'import' name=ID args=arguments ';' ;
 
 parameters : (list+=parameter (',' list+=parameter)* ','?)? ;
 parameter
-  : name=ID (':' type=(ID | 'pipe') (isList='[' ']')? ('>=' least=expr | 'in' least=expr '..' end=expr)?)?
+  : name=ID (':' type=(ID | 'pipe') (isList='[' ']')? ('>=' lowerBound=expr | 'in' lowerBound=expr '..' end=expr)?)?
     ('=' defaultValue=expr)? ;
 
 // What stands in a schedule, or (the first two rows) in a pipe.

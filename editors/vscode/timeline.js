@@ -55,10 +55,10 @@ class Timeline {
 
   address() {
     return new Promise((resolve, reject) => {
-      let complaint = "";
-      this.server.stderr.on("data", (text) => (complaint += text));
+      let errorText = "";
+      this.server.stderr.on("data", (text) => (errorText += text));
       this.server.on("error", reject);
-      this.server.on("close", () => reject(new Error(complaint || "ppcc serve has ended")));
+      this.server.on("close", () => reject(new Error(errorText || "ppcc serve has ended")));
       readline.createInterface({ input: this.server.stdout }).on("line", (line) => {
         const found = /^serving .* at (http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]+\/)$/.exec(line);
         if (found) resolve(found[1]);

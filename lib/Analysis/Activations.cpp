@@ -4,13 +4,13 @@
 using namespace ppcc;
 
 uint32_t ppcc::peakActivations(const Program &program, RankId rank) {
-  int64_t held = 0, most = 0;
+  int64_t held = 0, peak = 0;
   for (RowRange item : program.items(rank)) {
     for (ActionId row : item)
       held += beginsActivation(program.kindOf(row));
-    most = std::max(most, held);
+    peak = std::max(peak, held);
     for (ActionId row : item)
       held -= endsActivation(program.kindOf(row));
   }
-  return uint32_t(most);
+  return uint32_t(peak);
 }

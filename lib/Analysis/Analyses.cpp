@@ -25,7 +25,7 @@ const TimedRun *Analyses::timedRun(const Transport &transport,
                                    DiagnosticEngine &diags) const {
   // What ends last waited for each row, and its message, at most once.
   if (!durations().fits(program, program.size()))
-    return diags.report<diag::SimulationTooLong>(Place(program.name()));
+    return diags.report<diag::SimulationTooLong>(Location(program.name()));
   bool hasMessages = program.firstMessage().has_value();
   const auto &run = keep(
       [&] { return runWithClock(program, hasMessages ? &transport : nullptr); },
@@ -33,6 +33,6 @@ const TimedRun *Analyses::timedRun(const Transport &transport,
   if (run)
     return &*run;
   return diags.report<diag::CannotSimulate>(
-      Place(program.name()),
+      Location(program.name()),
       hasMessages ? "under `" + transport.name + "`" : "by data alone");
 }

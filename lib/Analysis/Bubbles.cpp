@@ -11,7 +11,7 @@ Bubbles::Bubbles(const Program &program, const TimedRun &timed)
 
 /// The compute action that let the messages before `row` go on, or none.
 /// Shortens the way for the next that ask.
-uint32_t Bubbles::computeBehind(uint32_t row) {
+uint32_t Bubbles::computeOrigin(uint32_t row) {
   uint32_t origin = origins[row];
   while (origin != none && !program.kindOf(ActionId(origin)).occupiesRank())
     origin = origins[origin];
@@ -27,15 +27,15 @@ void Bubbles::split(Bubble gap, RankId rank, uint32_t cause,
   if (gap.begin >= gap.end)
     return;
   if (cause != none && !program.kindOf(ActionId(cause)).occupiesRank())
-    cause = computeBehind(cause);
+    cause = computeOrigin(cause);
   RankId awaited = cause == none ? rank : program.rankOf(ActionId(cause));
-  Time made = awaited == rank
-                  ? gap.begin
-                  : std::clamp(simulation.ends[cause], gap.begin, gap.end);
-  if (gap.begin < made)
-    visit({gap.begin, made, BubbleCause::Rank, awaited, gap.phase});
-  if (made < gap.end)
-    visit({made, gap.end, BubbleCause::Communication, rank, gap.phase});
+  Time produced = awaited == rank
+                      ? gap.begin
+                      : std::clamp(simulation.ends[cause], gap.begin, gap.end);
+  if (gap.begin < produced)
+    visit({gap.begin, produced, BubbleCause::Rank, awaited, gap.phase});
+  if (produced < gap.end)
+    visit({produced, gap.end, BubbleCause::Communication, rank, gap.phase});
 }
 
 void Bubbles::walk(RankId rank, function_ref<void(const Bubble &)> visit) {
@@ -48,13 +48,13 @@ void Bubbles::walk(RankId rank, function_ref<void(const Bubble &)> visit) {
     gap.end = simulation.starts[row.value];
     uint32_t cause = simulation.startCauseOf(row);
     if (cause == none || !program.kindOf(ActionId(cause)).isCompute() ||
-        !program.kindOf(ActionId(cause)).isBeside())
+        !program.kindOf(ActionId(cause)).isAsync())
       split(gap, rank, cause, visit);
     else if (gap.begin < gap.end)
-      visit({gap.begin, gap.end, BubbleCause::Lane, rank, gap.phase});
+      visit({gap.begin, gap.end, BubbleCause::Channel, rank, gap.phase});
     gap.begin = std::max(gap.begin, gap.end);
     Time end = simulation.ends[row.value];
-    if (info.meets()) { // It waits for the ranks that come later.
+    if (info.isCollective()) { // It waits for the ranks that come later.
       gap.end = end - durations.of(program[row]);
       split(gap, rank, simulation.causes[row.value], visit);
     }

@@ -3,13 +3,13 @@
 
 using namespace ppcc;
 
-static constexpr Time untold = -1;
+static constexpr Time unset = -1;
 
 Durations::Durations(const Program &program)
     : stages(program.pipes()), scales(program) {
-  if (const CostSetting *told = program.costs().group()) {
-    group = told->what;
-    ofGroups = told->values.front();
+  if (const CostSetting *given = program.costs().group()) {
+    group = given->what;
+    ofGroups = given->values.front();
   }
   addEdges(program);
   if (!program.nodes().empty() &&
@@ -25,12 +25,12 @@ Durations::Durations(const Program &program)
       stride = std::max<size_t>(stages.size(), 1);
 
   ArrayRef<KindInfo> kinds = program.kinds().rows();
-  table.assign(kinds.size() * stride, untold);
+  table.assign(kinds.size() * stride, unset);
   auto row = [&](KindId kind) {
     return MutableArrayRef(table).slice(kind.value * stride, stride);
   };
   for (const CostSetting &setting : program.costs().of(Cost::Action))
-    spread(setting, program, row(setting.kind));
+    broadcast(setting, program, row(setting.kind));
   for (bool single : {true, false})
     for (uint32_t kind = 0; kind != kinds.size(); ++kind) {
       const KindInfo &info = kinds[kind];
@@ -40,7 +40,7 @@ Durations::Durations(const Program &program)
         Time &time = row(KindId(kind))[i];
         if (info.lane == lane::None)
           time = 0;
-        if (time != untold)
+        if (time != unset)
           continue;
         time = 0;
         for (uint8_t slotBit : slotsIn(info.isCompute() ? info.defines : 0)) {
@@ -55,16 +55,16 @@ Durations::Durations(const Program &program)
         time = nodes->of(graph).length;
 }
 
-Time Durations::longest(const Action &action) const {
+Time Durations::maxDuration(const Action &action) const {
   uint32_t graph = nodes ? nodes->graphOf(action) : GraphUse::none;
   return graph == GraphUse::none
              ? of(action)
              : scales.time(action, nodes->serialTime(graph), maxSum);
 }
 
-void ppcc::spread(const CostSetting &setting, const Program &program,
-                  MutableArrayRef<int64_t> row) {
-  row = cellsOf(setting, program, row);
+void ppcc::broadcast(const CostSetting &setting, const Program &program,
+                     MutableArrayRef<int64_t> row) {
+  row = stageRange(setting, program, row);
   if (setting.values.size() == 1)
     std::ranges::fill(row, setting.values.front());
   else
@@ -80,9 +80,10 @@ static Time transferTime(Amount bytes, Amount bandwidth) {
   return Time(std::min<__int128>(time, Durations::maxSum));
 }
 
-Time Durations::transfer(const Way &way, PipeId pipe,
+Time Durations::transfer(const EdgeCost &edgeCost, PipeId pipe,
                          uint32_t microbatch) const {
-  return transferTime(scales.bytes(pipe, microbatch, way.bytes), way.bandwidth);
+  return transferTime(scales.bytes(pipe, microbatch, edgeCost.bytes),
+                      edgeCost.bandwidth);
 }
 
 namespace {
@@ -121,29 +122,30 @@ void Durations::addEdges(const Program &program) {
     std::vector<int64_t> values(stages.size(), otherwise);
     for (const CostSetting &setting : program.costs().of(what))
       if (!setting.link)
-        spread(setting, program, values);
+        broadcast(setting, program, values);
     return values;
   };
   std::vector<int64_t> latencies = byStage(Cost::Latency, 0),
                        bandwidths = byStage(Cost::Bandwidth, 0),
-                       bytes = byStage(Cost::Bytes, untold);
-  auto wayOf = [&](size_t edge, Link link, std::optional<Amount> tensors) {
-    Way way{link.latency.value_or(latencies[edge]),
-            tensors.value_or(std::max<Amount>(bytes[edge], 0)),
-            link.bandwidth.value_or(bandwidths[edge])};
-    if (way.bandwidth == 0 || !scales.hasBytes())
-      way = {way.latency + transferTime(way.bytes, way.bandwidth)};
-    return way;
+                       bytes = byStage(Cost::Bytes, unset);
+  auto edgeCostOf = [&](size_t edge, Link link, std::optional<Amount> tensors) {
+    EdgeCost edgeCost{link.latency.value_or(latencies[edge]),
+                      tensors.value_or(std::max<Amount>(bytes[edge], 0)),
+                      link.bandwidth.value_or(bandwidths[edge])};
+    if (edgeCost.bandwidth == 0 || !scales.hasBytes())
+      edgeCost = {edgeCost.latency +
+                  transferTime(edgeCost.bytes, edgeCost.bandwidth)};
+    return edgeCost;
   };
   for (size_t edge = 0; edge != stages.size(); ++edge)
-    ways.push_back(wayOf(edge, {}, {}));
+    edgeCosts.push_back(edgeCostOf(edge, {}, {}));
   // Where nobody told bytes, they follow from tensors.
   std::map<EdgeKey, Amount> tensors;
   for (auto [i, pipe] : llvm::enumerate(program.pipes()))
     for (const EdgeTensors &edge : pipe.tensors)
       for (bool isGradient : {false, true})
         if (auto sum = edge.bytes(isGradient);
-            sum && bytes[stages(PipeId(i), edge.from)] == untold)
+            sum && bytes[stages(PipeId(i), edge.from)] == unset)
           tensors[keyOf(PipeId(i), isGradient ? edge.to : edge.from,
                         isGradient ? edge.from : edge.to)] =
               *sum > amount::max / amount::unit ? amount::max
@@ -156,20 +158,20 @@ void Durations::addEdges(const Program &program) {
       auto link = links.find(
           {program.rankOfStage(pipe, from), program.rankOfStage(pipe, to)});
       auto sum = tensors.find(key);
-      Way way = wayOf(edge, link == links.end() ? Link() : link->second,
-                      sum == tensors.end() ? std::nullopt
-                                           : std::optional(sum->second));
-      if (way != ways[edge])
-        otherWays[key] = way;
+      EdgeCost edgeCost = edgeCostOf(
+          edge, link == links.end() ? Link() : link->second,
+          sum == tensors.end() ? std::nullopt : std::optional(sum->second));
+      if (edgeCost != edgeCosts[edge])
+        edgeCostOverrides[key] = edgeCost;
     });
-  if (llvm::all_equal(ways))
-    ways.resize(std::min<size_t>(ways.size(), 1));
+  if (llvm::all_equal(edgeCosts))
+    edgeCosts.resize(std::min<size_t>(edgeCosts.size(), 1));
 }
 
 Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
   if (end.value - begin.value == 1) {
     Action action = program[begin];
-    return program.kindOf(action).isBeside() ? 0 : of(action);
+    return program.kindOf(action).isAsync() ? 0 : of(action);
   }
   if (const NodeOrder *order = nodes ? nodes->of(program, begin, end) : nullptr)
     return order->length;
@@ -185,8 +187,9 @@ Time Durations::of(const Program &program, ActionId begin, ActionId end) const {
   return actions > 1 ? ofGroup(sum, longest) : sum;
 }
 
-std::vector<Durations::Slack> Durations::slacks(const Program &program) const {
-  std::vector<Slack> rows(hasHooks ? program.size() : 0);
+std::vector<Durations::HookOffsets>
+Durations::hookOffsets(const Program &program) const {
+  std::vector<HookOffsets> rows(hasHooks ? program.size() : 0);
   if (!hasHooks)
     return rows;
   for (RankId rank : program.ranks())
@@ -208,16 +211,17 @@ Time Durations::ofGroup(Time sum, Time longest) const {
 
 bool Durations::fits(const Program &program, uint64_t messages) const {
   Time message = 0;
-  auto add = [&](const Way &way) {
-    Amount bytes = scaling::apply(way.bytes, scales.mostBytes(), amount::max);
-    message =
-        std::max(message, way.latency + transferTime(bytes, way.bandwidth));
+  auto add = [&](const EdgeCost &edgeCost) {
+    Amount bytes =
+        scaling::apply(edgeCost.bytes, scales.maxBytesFactor(), amount::max);
+    message = std::max(message, edgeCost.latency +
+                                    transferTime(bytes, edgeCost.bandwidth));
   };
-  llvm::for_each(ways, add);
-  llvm::for_each(llvm::make_second_range(otherWays), add);
+  llvm::for_each(edgeCosts, add);
+  llvm::for_each(llvm::make_second_range(edgeCostOverrides), add);
   __int128 sum = __int128(message) * messages, computes = 0;
   for (ActionId row : program.rows()) {
-    computes += longest(program[row]);
+    computes += maxDuration(program[row]);
     sum += (group == Cost::Overlap
                 ? ofGroups
                 : 1); // A group is rounded up by less than that.

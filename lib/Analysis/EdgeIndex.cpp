@@ -7,7 +7,7 @@ EdgeIndex::EdgeIndex(const Program &program, const ProgramIndex &index)
   if (!index.fits())
     return;
   addEdges();
-  addLanes();
+  addChannels();
   isNumbered = numberMessages();
 }
 
@@ -25,26 +25,28 @@ void EdgeIndex::addEdges() {
   edgeStarts.push_back(edgeRows.size());
 }
 
-void EdgeIndex::addLanes() {
-  auto laneOf = [&](const Edge &edge) {
-    return Lane{program.rankOfStage(edge.pipe, edge.from),
-                program.rankOfStage(edge.pipe, edge.to)};
+void EdgeIndex::addChannels() {
+  auto channelOf = [&](const Edge &edge) {
+    return Channel{program.rankOfStage(edge.pipe, edge.from),
+                   program.rankOfStage(edge.pipe, edge.to)};
   };
   for (const Edge &edge : edgeRows)
-    if (Lane lane = laneOf(edge); lane.from != lane.to)
-      laneRows.push_back(lane);
-  llvm::sort(laneRows);
-  laneRows.erase(std::unique(laneRows.begin(), laneRows.end()), laneRows.end());
+    if (Channel channel = channelOf(edge); channel.from != channel.to)
+      channelRows.push_back(channel);
+  llvm::sort(channelRows);
+  channelRows.erase(std::unique(channelRows.begin(), channelRows.end()),
+                    channelRows.end());
   for (Edge &edge : edgeRows)
-    if (Lane lane = laneOf(edge); lane.from != lane.to)
-      edge.lane = llvm::lower_bound(laneRows, lane) - laneRows.begin();
+    if (Channel channel = channelOf(edge); channel.from != channel.to)
+      edge.channel =
+          llvm::lower_bound(channelRows, channel) - channelRows.begin();
 }
 
 /// False when there are far more messages than rows.
 bool EdgeIndex::numberMessages() {
   constexpr uint64_t slack = 1u << 20;
   for (Edge &edge : edgeRows) {
-    if (edge.lane == Edge::none)
+    if (edge.channel == Edge::none)
       continue;
     edge.firstMessage = uint32_t(messages);
     messages += program.pipe(edge.pipe).numMicrobatches;

@@ -8,7 +8,7 @@ using namespace ppcc;
 void EventGraph::linkRows() {
   previous.resize(program.size(), none);
   std::vector<uint32_t> last(
-      around.inLine ? program.ranksBegun() : numbers.size(), none);
+      model.inProgramOrder ? program.ranksBegun() : numbers.size(), none);
   for (RankId rank : program.ranks())
     for (ActionId row : program.rows(rank)) {
       if (!isInQueues(row))
@@ -25,8 +25,8 @@ void EventGraph::forEachEndNeed(ActionId row, Visit visit) const {
   if (!isCompute(row)) {
     if (auto need = endNeed(row, *endsOf(row)))
       visit(*need);
-  } else if (auto meeting = index.rules().meetingOf(row)) {
-    for (ActionId member : index.rules().members(*meeting))
+  } else if (auto collective = index.rules().collectiveOf(row)) {
+    for (ActionId member : index.rules().members(*collective))
       visit(Need{NeedKind::Start, member});
   }
 }
@@ -65,13 +65,13 @@ std::vector<EventGraph::Block> EventGraph::blocks() {
   return found;
 }
 
-std::vector<EventGraph::Block> EventGraph::shortestCircle() {
-  std::vector<Block> all = blocks(), circle;
+std::vector<EventGraph::Block> EventGraph::shortestCycle() {
+  std::vector<Block> all = blocks(), cycle;
   std::vector<Wait> waits;
   waits.reserve(all.size());
   for (const Block &block : all)
     waits.push_back({block.unit, block.on});
-  for (uint32_t wait : ppcc::shortestCircle(waits))
-    circle.push_back(all[wait]);
-  return circle;
+  for (uint32_t wait : ppcc::shortestCycle(waits))
+    cycle.push_back(all[wait]);
+  return cycle;
 }

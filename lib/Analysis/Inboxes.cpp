@@ -5,8 +5,9 @@ using namespace ppcc;
 Inboxes::Inboxes(const Program &program, const ProgramIndex &index, Joins joins)
     : program(program), index(index), joins(joins), pairs(program.pipes()),
       inputs(pairs.size() * 2), heads(program.ranksBegun()) {
-  for (uint32_t meeting = 0; meeting != index.rules().numMeetings(); ++meeting)
-    awaited.push_back(index.rules().members(meeting).size());
+  for (uint32_t collective = 0; collective != index.rules().numCollectives();
+       ++collective)
+    awaited.push_back(index.rules().members(collective).size());
   for (RankId rank : program.ranks())
     set(rank, program.begin(rank));
 }
@@ -17,9 +18,9 @@ void Inboxes::set(RankId rank, ActionId begin) {
     ++begin.value;
   ActionId itemEnd = begin == end ? end : program.groupEnd(begin, rank);
   Head &head = heads[rank.value] = {begin, itemEnd, begin};
-  if (auto meeting = begin == end ? std::nullopt : meetingOf(begin);
-      meeting && awaited[*meeting] != 0)
-    head.waits = --awaited[*meeting] != 0;
+  if (auto collective = begin == end ? std::nullopt : collectiveOf(begin);
+      collective && awaited[*collective] != 0)
+    head.waits = --awaited[*collective] != 0;
 }
 
 void Inboxes::advance(RankId rank) { set(rank, end(rank)); }
@@ -28,7 +29,7 @@ bool Inboxes::misses(const Action &action, uint8_t slotBit,
                      size_t input) const {
   // WeightGrad has no inputs, and the number of another's.
   size_t sources = index.sourcesOf(action.pipe, action.stage, slotBit).size();
-  return inputs[input].come < sources;
+  return inputs[input].arrived < sources;
 }
 
 bool Inboxes::isReady(RankId rank) {
@@ -53,11 +54,11 @@ bool Inboxes::isReady(RankId rank) {
 }
 
 SmallVector<RankId, 2> Inboxes::together(RankId rank) const {
-  auto meeting = meetingOf(begin(rank));
-  if (!meeting)
+  auto collective = collectiveOf(begin(rank));
+  if (!collective)
     return {rank};
   SmallVector<RankId, 2> ranks;
-  for (ActionId row : index.rules().members(*meeting))
+  for (ActionId row : index.rules().members(*collective))
     if (RankId other = program.rankOf(row); begin(other) == row)
       ranks.push_back(other);
   return ranks;
@@ -67,7 +68,7 @@ std::optional<RankId> Inboxes::release() {
   for (auto [rank, head] : llvm::enumerate(heads))
     if (head.waits) {
       head.waits = false;
-      awaited[*meetingOf(head.begin)] = 0;
+      awaited[*collectiveOf(head.begin)] = 0;
       return RankId(rank);
     }
   return std::nullopt;

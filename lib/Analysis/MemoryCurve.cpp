@@ -6,36 +6,38 @@
 using namespace ppcc;
 
 MemoryModel::MemoryModel(const Program &program)
-    : stages(program.pipes()), atRest(program.numRanks()), scales(program) {
+    : stages(program.pipes()), staticMemory(program.numRanks()),
+      scales(program) {
   if (const CostSetting *limit = program.costs().last({Cost::MemoryLimit}))
     limits = limit->values;
   table.resize(program.kinds().size() * stages.size());
-  rests.resize(table.size());
+  freesRemainderOf.resize(table.size());
   auto row = [&](auto &values, KindId kind) {
     return MutableArrayRef(values).slice(kind.value * stages.size(),
                                          stages.size());
   };
   const CostModel &costs = program.costs();
-  told = costs.hasAmounts(program.kinds());
+  amountsGiven = costs.hasMemoryCosts(program.kinds());
   for (KindId kind : program.kinds().ids()) {
     const KindInfo &info = program.kinds()[kind];
     if (info.isCompute() && (info.defines & slot::WeightGrad))
-      std::ranges::fill(row(rests, kind), true);
-    if (!told && info.isCompute() && (info.defines & slot::Output))
+      std::ranges::fill(row(freesRemainderOf, kind), true);
+    if (!amountsGiven && info.isCompute() && (info.defines & slot::Output))
       std::ranges::fill(row(table, kind), amount::unit);
   }
   for (const CostSetting &setting : costs.of(Cost::Memory)) {
-    spread(setting, program, row(table, setting.kind));
-    std::ranges::fill(cellsOf(setting, program, row(rests, setting.kind)),
-                      false);
+    broadcast(setting, program, row(table, setting.kind));
+    std::ranges::fill(
+        stageRange(setting, program, row(freesRemainderOf, setting.kind)),
+        false);
   }
-  std::vector<Amount> resting(stages.size());
+  std::vector<Amount> staticOfStage(stages.size());
   for (const CostSetting &setting : costs.of(Cost::StaticMemory))
-    spread(setting, program, resting);
+    broadcast(setting, program, staticOfStage);
   for (PipeId pipe : program.pipeIds())
     for (StageId stage : program.pipe(pipe).stages())
-      atRest[program.rankOfStage(pipe, stage).value] +=
-          resting[stages(pipe, stage)];
+      staticMemory[program.rankOfStage(pipe, stage).value] +=
+          staticOfStage[stages(pipe, stage)];
 }
 
 std::optional<Amount> MemoryModel::limitOf(RankId rank) const {
@@ -56,7 +58,7 @@ MemoryCurve::MemoryCurve(const Program &program, const Simulation &simulation)
 template <class Visit>
 void MemoryCurve::forEachEvent(RankId rank, Visit visit) const {
   std::vector<Event> events;
-  bool isSorted = !program.kinds().hasBeside();
+  bool isSorted = !program.kinds().hasAsync();
   for (RowRange item : program.items(rank))
     for (bool isStart : {true, false})
       for (ActionId row : item) {
@@ -82,7 +84,7 @@ void MemoryCurve::forEachEvent(RankId rank, Visit visit) const {
 }
 
 /// Notes what is given back early on a rank, since an action will restore it.
-void MemoryCurve::noteRestores(RankId rank) {
+void MemoryCurve::recordRestores(RankId rank) {
   restores.clear();
   if (!hasRestores)
     return;
@@ -106,7 +108,7 @@ void MemoryCurve::walk(RankId rank,
   for (ActionId row : program.rows(rank))
     if (Action action = program[row]; action.hasMicrobatch())
       holds[pairOf(action)] = 0;
-  noteRestores(rank);
+  recordRestores(rank);
   MemoryStep step;
   step.memory = costs.staticOf(rank);
   auto change = [&](const Event &event, const Action &action,
@@ -127,7 +129,7 @@ void MemoryCurve::walk(RankId rank,
       return change(event, action, std::max<Amount>(taken, 0),
                     beginsActivation(info));
     decimal::Sum amount =
-        costs.givesRest(action)
+        costs.freesRemainder(action)
             ? -holds[pairOf(action)]
             : decimal::Sum(std::min<Amount>(taken, 0)) - restoredOf(action);
     return change(event, action, amount, -int(endsActivation(info)));
@@ -139,7 +141,7 @@ std::vector<HeldMemory> MemoryCurve::held(RankId rank) const {
   for (ActionId row : program.rows(rank)) {
     Action action = program[row];
     const KindInfo &info = program.kindOf(action);
-    bool comes = takenBy(action, rank) > 0 && program.isFarEnd(action, rank);
+    bool comes = takenBy(action, rank) > 0 && program.isPeerSide(action, rank);
     if ((!beginsActivation(info) && !comes) || !action.hasMicrobatch())
       continue;
     decimal::Sum amount = holds[pairOf(action)];

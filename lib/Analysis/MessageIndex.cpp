@@ -11,7 +11,7 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
   partners.assign(program.size(), none);
   std::vector<uint32_t> done[2]; // By lane: the sends and receives so far.
   for (auto &column : done)
-    column.resize(lanes().size());
+    column.resize(channels().size());
   std::vector<uint32_t> positions(size()); // Of the end met first, on its lane.
   size_t rows = 0;
   for (ActionId row : program.rows()) {
@@ -26,7 +26,7 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
     }
     ++rows;
     ends[side][message->number] = row.value;
-    uint32_t position = done[side][message->lane]++;
+    uint32_t position = done[side][message->channel]++;
     uint32_t other = ends[!side][message->number];
     if (other == none) {
       positions[message->number] = position;
@@ -40,11 +40,11 @@ MessageIndex::MessageIndex(const Program &program, const ProgramIndex &index)
 }
 
 std::vector<std::vector<ActionId>>
-ppcc::receivesOfLanes(const Program &program, const MessageIndex &messages) {
-  std::vector<std::vector<ActionId>> receives(messages.lanes().size());
+ppcc::receivesByChannel(const Program &program, const MessageIndex &messages) {
+  std::vector<std::vector<ActionId>> receives(messages.channels().size());
   for (ActionId row : program.rows())
     if (program.kindOf(row).isRecv())
       if (auto message = messages.of(program[row]))
-        receives[message->lane].push_back(row);
+        receives[message->channel].push_back(row);
   return receives;
 }

@@ -28,7 +28,7 @@ MicrobatchScales::MicrobatchScales(const Program &program) {
       memoryColumn = column;
     if (isAll || scale.what == Cost::ScaleBytes) {
       bytesColumn = column;
-      largestBytes = *llvm::max_element(scale.values);
+      maxBytesScale = *llvm::max_element(scale.values);
     }
   }
 }

@@ -30,9 +30,9 @@ const std::vector<Time> &NodeOrders::timesOf(uint32_t graph) {
   std::vector<Time> &result = times[graph];
   if (result.empty())
     for (const GraphNode &node : tables.graphs[graph].nodes) {
-      auto told = costs.find({node.part.value, node.name});
-      result.push_back(told != costs.end()                   ? told->second
-                       : node.cost != GraphNode::untold      ? node.cost
+      auto given = costs.find({node.part.value, node.name});
+      result.push_back(given != costs.end()                  ? given->second
+                       : node.cost != GraphNode::unset       ? node.cost
                        : costs.empty() && !tables.hasCosts() ? cost::unit
                                                              : 0);
     }
@@ -84,16 +84,17 @@ const NodeOrder &NodeOrders::ordered() {
   place(order);
   findHooks(order);
   order.number = made++;
-  order.timed = llvm::count_if(order.places, [](const NodeOrder::Place &place) {
-    return place.start != place.end;
-  });
-  cached += order.places.size();
+  order.timed = llvm::count_if(order.scheduled,
+                               [](const NodeOrder::ScheduledNode &place) {
+                                 return place.start != place.end;
+                               });
+  cached += order.scheduled.size();
   return order;
 }
 
 void NodeOrders::findHooks(NodeOrder &order) const {
   order.members.assign(key.size(), {0, order.length});
-  for (const NodeOrder::Place &place : order.places) {
+  for (const NodeOrder::ScheduledNode &place : order.scheduled) {
     const NodeGraph &graph = tables.graphs[key[place.member].graph];
     const GraphNode &node = graph.nodes[place.node];
     if (tables.isHook(graph, node, hook::recv))
@@ -134,7 +135,7 @@ public:
     Time &lane = free[members[member].graph.nodes[id].lane];
     Time start = std::max(lane, readyAt(member, id));
     lane = ends[member][id] = plus(start, members[member].times[id]);
-    order.places.push_back({member, id, start, lane});
+    order.scheduled.push_back({member, id, start, lane});
     order.length = std::max(order.length, lane);
   }
 
@@ -148,7 +149,7 @@ private:
 /// A node that may run, the more urgent the smaller: the longest way to the end
 /// first, then the first in the group.
 struct Candidate {
-  Time minusWay;
+  Time negatedPathLength;
   uint32_t member, node;
   auto operator<=>(const Candidate &) const = default;
 };
@@ -180,14 +181,14 @@ private:
 };
 
 /// Of each node the longest way from its start to the end of its graph.
-std::vector<Time> waysToEnd(const TimedGraph &member) {
-  std::vector<Time> ways = member.times;
+std::vector<Time> longestPathsToEnd(const TimedGraph &member) {
+  std::vector<Time> pathLengths = member.times;
   // Behind a node stand those that need it, so their ways are complete.
-  for (size_t i = ways.size(); i-- != 0;)
+  for (size_t i = pathLengths.size(); i-- != 0;)
     for (uint32_t needed : member.graph.nodes[i].needs)
-      ways[needed] =
-          std::max(ways[needed], plus(member.times[needed], ways[i]));
-  return ways;
+      pathLengths[needed] = std::max(
+          pathLengths[needed], plus(member.times[needed], pathLengths[i]));
+  return pathLengths;
 }
 
 void followPattern(const NodePattern &pattern, ArrayRef<TimedGraph> members,
@@ -197,17 +198,17 @@ void followPattern(const NodePattern &pattern, ArrayRef<TimedGraph> members,
   indices.reserve(members.size());
   for (const TimedGraph &member : members)
     pointers.push_back(&indices.emplace_back(member.graph));
-  forEachPlace(pattern, pointers,
-               [&](uint32_t member, uint32_t node, const PatternNode &) {
-                 lanes.launch(member, node);
-               });
+  forEachPatternNode(pattern, pointers,
+                     [&](uint32_t member, uint32_t node, const PatternNode &) {
+                       lanes.launch(member, node);
+                     });
 }
 
 // O(n (log n + lanes)) for n nodes.
 void listSchedule(ArrayRef<TimedGraph> members, Lanes &lanes,
                   std::vector<LaneQueue> queues) {
   struct State {
-    std::vector<Time> ways;
+    std::vector<Time> pathLengths;
     std::vector<uint32_t> missing;              ///< Needs that have not run.
     std::vector<std::vector<uint32_t>> readers; ///< By node.
   };
@@ -215,11 +216,12 @@ void listSchedule(ArrayRef<TimedGraph> members, Lanes &lanes,
   auto push = [&](uint32_t member, uint32_t node) {
     queues[members[member].graph.nodes[node].lane].push(
         {lanes.readyAt(member, node),
-         {-states[member].ways[node], member, node}});
+         {-states[member].pathLengths[node], member, node}});
   };
   for (auto [i, member] : llvm::enumerate(members)) {
-    State &state = states.emplace_back(State{waysToEnd(member), {}, {}});
-    state.readers.resize(state.ways.size());
+    State &state =
+        states.emplace_back(State{longestPathsToEnd(member), {}, {}});
+    state.readers.resize(state.pathLengths.size());
     for (auto [id, node] : llvm::enumerate(member.graph.nodes)) {
       state.missing.push_back(node.needs.size());
       for (uint32_t needed : node.needs)
@@ -240,7 +242,7 @@ void listSchedule(ArrayRef<TimedGraph> members, Lanes &lanes,
     if (!next)
       return;
     from->pop();
-    auto [way, member, node] = next->second;
+    auto [pathLength, member, node] = next->second;
     lanes.launch(member, node);
     for (uint32_t reader : states[member].readers[node])
       if (--states[member].missing[reader] == 0)

@@ -11,26 +11,26 @@ Queues::Queues(const Program &program, const MessageIndex *messages,
   else if (layout != QueueLayout::One && messages)
     numberStreams();
   firstLane = count;
-  if (program.kinds().hasBeside())
+  if (program.kinds().hasAsync())
     count += program.ranksBegun() * program.kinds().lanes().size();
 }
 
-/// A stream belongs to an end of a lane, or to several.
+/// A stream belongs to an end of a channel, or to several.
 void Queues::numberStreams() {
-  auto lanes = messages->lanes();
-  for (uint32_t lane = 0; lane != lanes.size(); ++lane) {
-    streamOfSends.push_back(count + 2 * lane);
-    streamOfReceives.push_back(count + 2 * lane + 1);
+  auto channels = messages->channels();
+  for (uint32_t channel = 0; channel != channels.size(); ++channel) {
+    streamOfSends.push_back(count + 2 * channel);
+    streamOfReceives.push_back(count + 2 * channel + 1);
     if (layout != QueueLayout::StreamPerPeer)
       continue;
     // What a rank receives from a peer shares the stream of what it sends
     // there.
-    Lane wanted{lanes[lane].to, lanes[lane].from};
-    auto back = llvm::lower_bound(lanes, wanted);
-    if (back != lanes.end() && *back == wanted)
-      streamOfReceives.back() = count + 2 * (back - lanes.begin());
+    Channel wanted{channels[channel].to, channels[channel].from};
+    auto back = llvm::lower_bound(channels, wanted);
+    if (back != channels.end() && *back == wanted)
+      streamOfReceives.back() = count + 2 * (back - channels.begin());
   }
-  count += 2 * lanes.size();
+  count += 2 * channels.size();
 }
 
 uint32_t Queues::of(const Action &action, RankId rank) const {
@@ -44,12 +44,12 @@ uint32_t Queues::of(const Action &action, RankId rank) const {
   auto message = messages->of(action);
   if (!message)
     return rank.value;
-  return info.isSend() ? streamOfSends[message->lane]
-                       : streamOfReceives[message->lane];
+  return info.isSend() ? streamOfSends[message->channel]
+                       : streamOfReceives[message->channel];
 }
 
-std::vector<uint32_t> ppcc::issuedBehind(const Program &program,
-                                         QueueLayout layout) {
+std::vector<uint32_t> ppcc::issuePredecessors(const Program &program,
+                                              QueueLayout layout) {
   std::vector<uint32_t> rows(program.size(), noRow);
   auto isInOwnQueue = [&](ActionId row) {
     const KindInfo &info = program.kindOf(row);
@@ -70,20 +70,20 @@ std::vector<uint32_t> ppcc::issuedBehind(const Program &program,
   return rows;
 }
 
-std::vector<uint32_t> ppcc::roomMakers(const Program &program,
-                                       const MessageIndex &messages,
-                                       uint32_t capacity) {
+std::vector<uint32_t> ppcc::bufferFreeingReceives(const Program &program,
+                                                  const MessageIndex &messages,
+                                                  uint32_t capacity) {
   std::vector<uint32_t> rows(program.size(), noRow);
-  auto receives = receivesOfLanes(program, messages);
-  std::vector<uint32_t> sent(messages.lanes().size());
+  auto receives = receivesByChannel(program, messages);
+  std::vector<uint32_t> sent(messages.channels().size());
   for (ActionId row : program.rows()) {
     if (!program.kindOf(row).isSend())
       continue;
     auto message = messages.of(program[row]);
     if (!message)
       continue;
-    const std::vector<ActionId> &received = receives[message->lane];
-    uint32_t position = sent[message->lane]++;
+    const std::vector<ActionId> &received = receives[message->channel];
+    uint32_t position = sent[message->channel]++;
     if (position >= capacity && position - capacity < received.size())
       rows[row.value] = received[position - capacity].value;
   }

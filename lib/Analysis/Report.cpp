@@ -20,7 +20,7 @@ static std::vector<PathSegment> segments(const Program &program,
     Time end = simulation.ends[row.value];
     if (i + 1 != rows.size() && (program.rankOf(rows[i + 1]) != rank ||
                                  !program.kindOf(rows[i + 1]).isCompute()))
-      end -= simulation.slackOf(row).early;
+      end -= simulation.hookOffsetsOf(row).early;
     if (path.empty() || path.back().rank != rank)
       path.push_back({rank, row, row, 0, before, before, 0});
     PathSegment &segment = path.back();
@@ -48,7 +48,7 @@ static RankReport rankReport(const Program &program, RankId rank,
   }
   report.memory = memory.peak(rank);
   report.heldAtPeak = memory.heldAt(report.memory, rank);
-  report.atRest = memory.model().staticOf(rank);
+  report.staticMemory = memory.model().staticOf(rank);
   report.memoryLimit = memory.model().limitOf(rank);
   bubbles.walk(rank, [&](const Bubble &bubble) {
     BubbleKey key{bubble.phase, bubble.cause, bubble.awaited};

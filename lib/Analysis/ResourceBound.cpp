@@ -10,32 +10,33 @@ using Stage = Workload::Stage;
 constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
 
 /// What follows at least behind the actions of a microbatch, too.
-struct Paths : AloneTimes {
+struct Paths : UncontendedTimes {
   Paths(const Workload &load, Objective objective)
-      : AloneTimes(load), behindF(load.stages.size()),
-        behindI(load.stages.size()) {
+      : UncontendedTimes(load), tailAfterF(load.stages.size()),
+        tailAfterI(load.stages.size()) {
     const auto &stages = load.stages;
     bool back = load.hasPart(I);
     // Of the span of a rank, only what it does itself counts.
     if (objective == Objective::Span) {
       for (size_t s = 0; s != stages.size(); ++s) {
-        behindI[s] = stages[s].time[W];
-        behindF[s] = back ? away[s] - stages[s].time[F] + behindI[s] : 0;
+        tailAfterI[s] = stages[s].time[W];
+        tailAfterF[s] =
+            back ? roundTrip[s] - stages[s].time[F] + tailAfterI[s] : 0;
       }
       return;
     }
     for (size_t s = 0; s != stages.size(); ++s) {
-      behindI[s] = std::max(behindI[s], stages[s].time[W]);
-      pushTo(behindI, stages[s].above, behindI[s] + stages[s].time[I]);
+      tailAfterI[s] = std::max(tailAfterI[s], stages[s].time[W]);
+      pushTo(tailAfterI, stages[s].above, tailAfterI[s] + stages[s].time[I]);
     }
     for (size_t s = stages.size(); s-- != 0;) {
-      behindF[s] =
-          std::max(behindF[s], back ? stages[s].time[I] + behindI[s] : 0);
-      pushTo(behindF, stages[s].below, behindF[s] + stages[s].time[F]);
+      tailAfterF[s] =
+          std::max(tailAfterF[s], back ? stages[s].time[I] + tailAfterI[s] : 0);
+      pushTo(tailAfterF, stages[s].below, tailAfterF[s] + stages[s].time[F]);
     }
   }
 
-  std::vector<Time> behindF, behindI; ///< By stage, behind the ends.
+  std::vector<Time> tailAfterF, tailAfterI; ///< By stage, behind the ends.
 
 private:
   /// The stages that are read have at least `time` behind them.
@@ -54,12 +55,12 @@ struct Item {
 };
 
 /// The most value that fits, parts of things included; rounded up.
-Time mostValue(SmallVector<Item> items, Amount room) {
+Time fractionalKnapsack(SmallVector<Item> items, Amount memoryBudget) {
   llvm::erase_if(items, [](const Item &item) { return item.value == 0; });
   llvm::sort(items, [](const Item &a, const Item &b) {
     return Sum(a.value) * b.size > Sum(b.value) * a.size;
   });
-  Sum value = 0, left = std::max<Amount>(room, 0);
+  Sum value = 0, left = std::max<Amount>(memoryBudget, 0);
   for (const Item &item : items) {
     Sum size = Sum(item.size) * item.count;
     if (size <= left) {
@@ -82,7 +83,7 @@ public:
         isSpan(objective == Objective::Span) {
     constexpr Time far = std::numeric_limits<Time>::max();
     Time head = far, firstI = far, shortest = far;
-    behindF = behindI = far;
+    tailAfterF = tailAfterI = far;
     for (uint32_t id : ids) {
       const Stage &stage = load.stages[id];
       for (unsigned part = 0; part != Workload::numParts; ++part)
@@ -91,20 +92,20 @@ public:
       weights += stage.sum[W];
       head = std::min(head, paths.firstF[id]);
       firstI = std::min(firstI, paths.firstI[id]);
-      shortest = std::min(shortest, paths.away[id] - stage.time[I]);
-      behindF = std::min(behindF, paths.behindF[id]);
-      behindI = std::min(behindI, paths.behindI[id]);
+      shortest = std::min(shortest, paths.roundTrip[id] - stage.time[I]);
+      tailAfterF = std::min(tailAfterF, paths.tailAfterF[id]);
+      tailAfterI = std::min(tailAfterI, paths.tailAfterI[id]);
     }
     start = isSpan ? 0 : head;
     // A span may begin later.
     toFirstI = isSpan ? shortest : firstI - head;
-    if (auto &own = load.room[rank.value]; own && load.hasPart(I))
-      room = *own;
+    if (auto &own = load.memoryBudget[rank.value]; own && load.hasPart(I))
+      memoryBudget = *own;
   }
 
   ResourceBound run() {
     byWork();
-    if (room && *room >= 0) {
+    if (memoryBudget && *memoryBudget >= 0) {
       byMemoryTime();
       if (ids.size() == 1)
         byRounds();
@@ -117,7 +118,7 @@ private:
   using End = ResourceBound::End;
   using Kind = ResourceBound::Kind;
 
-  void offer(ResourceBound bound) {
+  void keepIfBetter(ResourceBound bound) {
     bound.rank = rank;
     bound.time = bound.head + bound.work + bound.tail;
     if (bound.time > best.time)
@@ -127,34 +128,36 @@ private:
   const Stage &stage(uint32_t id) const { return load.stages[id]; }
 
   /// The most forwards, by time, that may be begun before the first gradient.
-  Time mostForwards(bool &allFit) const {
+  Time maxForwards(bool &allFit) const {
     allFit = true;
-    if (!room)
+    if (!memoryBudget)
       return forwards;
     SmallVector<Item> items;
     Sum all = 0;
     Amount smallest = std::numeric_limits<Amount>::max();
     Time longest = 0;
     for (uint32_t id : ids) {
-      Amount held = stage(id).heldBehindF();
+      Amount held = stage(id).heldAfterF();
       items.push_back({stage(id).work[F], held, stage(id).microbatches});
       all += Sum(held) * stage(id).microbatches;
       smallest = std::min(smallest, held);
       longest = std::max(longest, stage(id).work[F]);
     }
-    allFit = all <= *room;
-    Time most = allFit ? forwards : mostValue(std::move(items), *room);
+    allFit = all <= *memoryBudget;
+    Time maxWork =
+        allFit ? forwards : fractionalKnapsack(std::move(items), *memoryBudget);
     if (smallest > 0)
-      most = static_cast<Time>(std::min<Sum>(
-          most, Sum(std::max<Amount>(*room, 0) / smallest) * longest));
-    return std::min(most, forwards);
+      maxWork = static_cast<Time>(std::min<Sum>(
+          maxWork,
+          Sum(std::max<Amount>(*memoryBudget, 0) / smallest) * longest));
+    return std::min(maxWork, forwards);
   }
 
   /// The most work that may be left once no forward is (`isForward`), or no
   /// gradient.
-  Time mostLeft(bool isForward) const {
+  Time maxRemainingWork(bool isForward) const {
     Time all = isForward ? work - forwards : weights;
-    if (!room)
+    if (!memoryBudget)
       return all;
     SmallVector<Item> items;
     Time longI = 0, longW = 0;
@@ -163,47 +166,48 @@ private:
       const Stage &one = stage(id);
       if (isForward)
         items.push_back(
-            {one.work[I] + one.work[W], one.heldBehindF(), one.microbatches});
+            {one.work[I] + one.work[W], one.heldAfterF(), one.microbatches});
       if (load.hasPart(W))
-        items.push_back({one.work[W], one.heldBehindI(), one.microbatches});
+        items.push_back({one.work[W], one.heldAfterI(), one.microbatches});
       longI = std::max(longI, one.work[I] + one.work[W]);
       longW = std::max(longW, one.work[W]);
-      smallF = std::min(smallF, one.heldBehindF());
-      smallI = std::min(smallI, one.heldBehindI());
+      smallF = std::min(smallF, one.heldAfterF());
+      smallI = std::min(smallI, one.heldAfterI());
     }
-    Time most = std::min(all, mostValue(std::move(items), *room));
+    Time maxWork =
+        std::min(all, fractionalKnapsack(std::move(items), *memoryBudget));
     if (smallF > 0 && isForward) {
       // All stages as the most favourable: whole ones fit.
-      Amount full = std::max<Amount>(*room, 0);
+      Amount full = std::max<Amount>(*memoryBudget, 0);
       Sum whole = 0;
       for (Amount n = std::min<Amount>(full / smallF, 4096); n >= 0; --n) {
         Amount rest = full - n * smallF;
         if (smallI <= 0 && load.hasPart(W))
-          return most;
+          return maxWork;
         Sum value = Sum(n) * longI;
         if (load.hasPart(W))
           value += Sum(rest / smallI) * longW;
         whole = std::max(whole, value);
       }
       if (full / smallF <= 4096)
-        most = static_cast<Time>(std::min<Sum>(most, whole));
+        maxWork = static_cast<Time>(std::min<Sum>(maxWork, whole));
     } else if (!isForward && smallI > 0 && load.hasPart(W)) {
-      most =
-          static_cast<Time>(std::min<Sum>(most, Sum(*room / smallI) * longW));
+      maxWork = static_cast<Time>(
+          std::min<Sum>(maxWork, Sum(*memoryBudget / smallI) * longW));
     }
-    return most;
+    return maxWork;
   }
 
   /// Each way to begin with each way to end.
   void byWork() {
     bool allFit = true;
-    Time most = mostForwards(allFit);
+    Time maxWork = maxForwards(allFit);
     for (Begin begin : {Begin::FirstForward, Begin::FirstBackward}) {
       bool isForward = begin == Begin::FirstForward;
       if (!isForward && !load.hasPart(I))
         return;
       // Of the work, done by then at most.
-      Time done = isForward ? 0 : std::min(toFirstI, most);
+      Time done = isForward ? 0 : std::min(toFirstI, maxWork);
       auto offerEnd = [&](End end, Time left, Time tail) {
         ResourceBound bound;
         bound.begin = begin;
@@ -211,59 +215,59 @@ private:
         bound.head = isForward ? start : start + toFirstI;
         bound.work = std::max<Time>(work - done - left, 0);
         bound.tail = std::max(left, tail);
-        offer(bound);
+        keepIfBetter(bound);
       };
       offerEnd(End::Work, 0, 0);
       if (load.hasPart(I))
-        offerEnd(End::LastBackward, mostLeft(false), behindI);
+        offerEnd(End::LastBackward, maxRemainingWork(false), tailAfterI);
       if (isForward || !allFit)
-        offerEnd(End::LastForward, mostLeft(true), behindF);
+        offerEnd(End::LastForward, maxRemainingWork(true), tailAfterF);
     }
   }
 
   /// Each microbatch takes its room for as long as it is away, at least.
   void byMemoryTime() {
-    if (*room == 0)
+    if (*memoryBudget == 0)
       return;
     Sum taken = 0;
     for (uint32_t id : ids) {
       const Stage &one = stage(id);
-      taken += one.microbatches * (Sum(one.heldBehindF()) * paths.away[id] +
-                                   Sum(one.heldBehindI()) * one.time[W]);
+      taken += one.microbatches * (Sum(one.heldAfterF()) * paths.roundTrip[id] +
+                                   Sum(one.heldAfterI()) * one.time[W]);
     }
-    Sum time = taken / *room;
+    Sum time = taken / *memoryBudget;
     if (time >= Durations::maxSum)
       return;
     ResourceBound bound;
     bound.kind = Kind::MemoryTime;
     bound.head = start;
     bound.work = static_cast<Time>(time);
-    offer(bound);
+    keepIfBetter(bound);
   }
 
   /// With one stage: a forward begins when the one so many before it is back.
   void byRounds() {
     uint32_t id = ids.front();
     const Stage &one = stage(id);
-    Amount held = one.heldBehindF(), rest = one.heldBehindI();
-    if (held <= 0 || *room < held || one.microbatches == 0)
+    Amount held = one.heldAfterF(), rest = one.heldAfterI();
+    if (held <= 0 || *memoryBudget < held || one.microbatches == 0)
       return;
-    uint64_t fit = *room / held, last = one.microbatches - 1;
+    uint64_t fit = *memoryBudget / held, last = one.microbatches - 1;
     if (fit > last)
       return;
-    Time round = paths.away[id];
-    if (*room - Amount(fit) * held < rest)
+    Time round = paths.roundTrip[id];
+    if (*memoryBudget - Amount(fit) * held < rest)
       round += one.time[W];
-    Time most = Durations::maxSum;
+    Time maxWork = Durations::maxSum;
     Sum work = Sum(last % fit) * one.work[F] + Sum(last / fit) * round;
     ResourceBound bound;
     bound.kind = Kind::Rounds;
     bound.head = start;
-    bound.work = static_cast<Time>(std::min<Sum>(work, most));
-    bound.tail = one.time[F] + behindF;
+    bound.work = static_cast<Time>(std::min<Sum>(work, maxWork));
+    bound.tail = one.time[F] + tailAfterF;
     bound.rounds = last / fit;
     bound.inRound = fit;
-    offer(bound);
+    keepIfBetter(bound);
   }
 
   const Workload &load;
@@ -271,8 +275,9 @@ private:
   RankId rank;
   ArrayRef<uint32_t> ids;
   bool isSpan;
-  Time work = 0, forwards = 0, weights = 0, start, toFirstI, behindF, behindI;
-  std::optional<Amount> room;
+  Time work = 0, forwards = 0, weights = 0, start, toFirstI, tailAfterF,
+       tailAfterI;
+  std::optional<Amount> memoryBudget;
   ResourceBound best;
 };
 
@@ -309,8 +314,8 @@ std::string ResourceBound::why() const {
                             time(tail));
 }
 
-AloneTimes::AloneTimes(const Workload &load)
-    : firstF(load.stages.size()), firstI(firstF), away(firstF) {
+UncontendedTimes::UncontendedTimes(const Workload &load)
+    : firstF(load.stages.size()), firstI(firstF), roundTrip(firstF) {
   const auto &stages = load.stages;
   auto endOf = [&](const std::vector<Time> &begins, Workload::Part part,
                    Workload::Edge edge) {
@@ -327,7 +332,7 @@ AloneTimes::AloneTimes(const Workload &load)
   // F waits as long as it may: what I waits for besides does not count.
   for (size_t s = stages.size(); s-- != 0;) {
     const Workload::Stage &stage = stages[s];
-    away[s] = stage.time[F] + stage.time[I];
+    roundTrip[s] = stage.time[F] + stage.time[I];
     for (Workload::Edge back : stage.above) {
       const Workload::Edge *forth =
           llvm::lower_bound(stages[back.stage].below, stage.stage,
@@ -335,9 +340,9 @@ AloneTimes::AloneTimes(const Workload &load)
                               return stages[edge.stage].stage.value < id.value;
                             });
       assert(stages[forth->stage].stage == stage.stage);
-      away[s] =
-          std::max(away[s], stage.time[F] + forth->latency + away[back.stage] +
-                                back.latency + stage.time[I]);
+      roundTrip[s] = std::max(roundTrip[s], stage.time[F] + forth->latency +
+                                                roundTrip[back.stage] +
+                                                back.latency + stage.time[I]);
     }
   }
 }

@@ -82,7 +82,7 @@ RuleIndex::RuleIndex(const Program &program) {
   if (!program.kinds().hasDeclared())
     return;
   addNeeds(program);
-  addMeetings(program);
+  addCollectives(program);
 }
 
 void RuleIndex::addNeeds(const Program &program) {
@@ -102,8 +102,8 @@ void RuleIndex::addNeeds(const Program &program) {
                                           : std::pair(row, other));
           }
         // The far end has only the far ends of what the other one follows.
-        if (!found && !program.isFarEnd(action, rank))
-          lackRows.push_back({row, uint32_t(number)});
+        if (!found && !program.isPeerSide(action, rank))
+          unmet.push_back({row, uint32_t(number)});
       }
     }
   }
@@ -146,37 +146,37 @@ void RuleIndex::addCaps(const Program &program, Edges &edges) {
   }
 }
 
-void RuleIndex::addMeetings(const Program &program) {
-  // Kind, then what tells the meetings of a kind apart.
+void RuleIndex::addCollectives(const Program &program) {
+  // Kind, then what tells the collectives of a kind apart.
   using Key = std::array<uint32_t, 3>;
-  std::map<Key, std::vector<ActionId>> meetings;
+  std::map<Key, std::vector<ActionId>> collectives;
   for (RankId rank : program.ranks()) {
     std::vector<uint32_t> done(program.kinds().size());
     for (ActionId row : program.rows(rank)) {
       const KindInfo &info = program.kindOf(row);
-      if (!info.meets())
+      if (!info.isCollective())
         continue;
       Action action = program[row];
       Key key{action.kind.value, 0, 0};
-      if (info.meeting == Meeting::All)
+      if (info.collective == Collective::All)
         key[1] = done[action.kind.value]++;
-      else if (info.meeting == Meeting::Replicas)
+      else if (info.collective == Collective::Replicas)
         key[1] = action.stage.value;
-      else if (info.hasFarEnd())
+      else if (info.isMove())
         key = {action.kind.value, stageOf(action), action.microbatch};
       else
         key = {action.kind.value, action.pipe.value, action.microbatch};
-      std::vector<ActionId> &rows = meetings[key];
+      std::vector<ActionId> &rows = collectives[key];
       // A rank joins once, whatever number of the stages it hosts.
       if (rows.empty() || rows.back() < program.begin(rank))
         rows.push_back(row);
     }
   }
-  for (const auto &[key, rows] : meetings) {
+  for (const auto &[key, rows] : collectives) {
     for (ActionId row : rows) {
-      meetingOfRow[row.value] = numMeetings();
+      collectiveOfRow[row.value] = numCollectives();
       memberRows.push_back(row);
     }
-    meetingStarts.push_back(memberRows.size());
+    collectiveStarts.push_back(memberRows.size());
   }
 }

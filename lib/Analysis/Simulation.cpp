@@ -11,7 +11,7 @@ constexpr uint32_t none = Simulation::none;
 static_assert(none == noRow);
 
 /// Notes when each event happens, and what let it.
-class Clock : public PricedClock {
+class Clock : public CostClock {
 public:
   /// A time, and the row whose end let it come.
   struct Moment {
@@ -21,18 +21,18 @@ public:
 
   Clock(const Program &program, const Durations &durations, Simulation &result,
         bool storesSends)
-      : PricedClock(program, durations), result(result),
+      : CostClock(program, durations), result(result),
         completions(storesSends ? program.size() : 0) {
     result.starts.resize(program.size());
     result.ends.resize(program.size());
     result.causes.assign(program.size(), none);
-    result.slacks = durations.slacks(program);
+    result.hookOffsets = durations.hookOffsets(program);
   }
 
   void begin(ActionId row, Moment start) {
     result.starts[row.value] = start.at;
     const KindInfo &info = program.kindOf(row);
-    if (info.meets() && info.occupiesRank())
+    if (info.isCollective() && info.occupiesRank())
       result.startCauses[row.value] = start.cause;
   }
   void complete(ActionId row, Moment at) {
@@ -65,9 +65,9 @@ public:
     return {moment.at + time, moment.cause};
   }
 
-  bool hasSlack() const { return durations.hasSlack(); }
-  Time early(ActionId row) const { return result.slackOf(row).early; }
-  Time late(ActionId row) const { return result.slackOf(row).late; }
+  bool hasHookOffsets() const { return durations.hasHookOffsets(); }
+  Time early(ActionId row) const { return result.hookOffsetsOf(row).early; }
+  Time late(ActionId row) const { return result.hookOffsetsOf(row).late; }
 
 private:
   Simulation &result;
@@ -93,7 +93,7 @@ static bool placeMessages(const Program &program, const ProgramIndex &index,
     if (!maker)
       return false;
     result.starts[row.value] =
-        result.ends[maker->value] - result.slackOf(*maker).early;
+        result.ends[maker->value] - result.hookOffsetsOf(*maker).early;
     result.ends[row.value] =
         result.starts[row.value] + durations.ofMessage(program, action);
     result.causes[row.value] = maker->value;

@@ -20,7 +20,7 @@ public:
   }
 
   std::vector<uint32_t> run() {
-    best = firstCircle();
+    best = anyCycle();
     reachedBy.assign(nodes.size(), none);
     for (uint32_t node = 0;
          node != nodes.size() && best.size() > 1 && budget > 0; ++node)
@@ -35,7 +35,7 @@ private:
   static constexpr uint32_t none = 0xFFFFFFFF;
 
   /// Follows the first wait of each node until one comes again.
-  std::vector<uint32_t> firstCircle() const {
+  std::vector<uint32_t> anyCycle() const {
     std::vector<uint32_t> stepOf(nodes.size(), none), path;
     uint32_t node = 0;
     while (stepOf[node] == none) {
@@ -47,7 +47,7 @@ private:
     return path;
   }
 
-  /// Takes a circle through `root` that is shorter than the best.
+  /// Takes a cycle through `root` that is shorter than the best.
   void improveFrom(uint32_t root) {
     visited.assign(1, root);
     if (auto edge = closingWait(root))
@@ -56,7 +56,7 @@ private:
       reachedBy[node] = none;
   }
 
-  /// The wait for `root` that ends the shortest circle through it, if that is
+  /// The wait for `root` that ends the shortest cycle through it, if that is
   /// shorter than the best; breadth first.
   std::optional<uint32_t> closingWait(uint32_t root) {
     size_t depth = 0, levelEnd = 1;
@@ -108,7 +108,7 @@ private:
 
 } // namespace
 
-std::vector<uint32_t> ppcc::shortestCircle(ArrayRef<Wait> waits) {
+std::vector<uint32_t> ppcc::shortestCycle(ArrayRef<Wait> waits) {
   if (waits.empty())
     return {};
   return Search(waits).run();

@@ -8,10 +8,10 @@ namespace {
 class Builder {
 public:
   Builder(const Program &program, const Durations &durations,
-          Workload::Backward backward, uint32_t mostInGroup,
-          std::optional<Workload::Saving> saving)
+          Workload::Backward backward, uint32_t maxGroupSize,
+          std::optional<Workload::ActivationPolicy> saving)
       : program(program), durations(durations), memory(program),
-        most(mostInGroup), numbering(program.pipes()), saving(saving),
+        maxGroupSize(maxGroupSize), numbering(program.pipes()), saving(saving),
         differ(hasScales(program.costs())) {
     load.backward = backward;
   }
@@ -30,13 +30,13 @@ public:
         addEdges(row.below, row, slot::Output);
         addEdges(row.above, row, slot::InputGrad);
       }
-    addRoom();
+    addMemoryBudgets();
     return std::move(load);
   }
 
 private:
   using Backward = Workload::Backward;
-  using Saving = Workload::Saving;
+  using ActivationPolicy = Workload::ActivationPolicy;
 
   Action action(const Workload::Stage &row, uint32_t kind,
                 uint32_t microbatch) const {
@@ -51,7 +51,7 @@ private:
   /// What is left of a time, at least, in a group that `among` members share.
   Time inGroup(Time time, uint32_t among) const {
     const CostSetting *rule = program.costs().group();
-    if (most == 1)
+    if (maxGroupSize == 1)
       return time;
     if (program.costs().has({Cost::Node}))
       return time / among;
@@ -66,7 +66,7 @@ private:
   }
   /// How long it takes until its results are there, at least.
   Time toEnd(Time time) const {
-    return durations.hasSlack() ? 0 : inGroup(time, 1);
+    return durations.hasHookOffsets() ? 0 : inGroup(time, 1);
   }
 
   void addParts(Workload::Stage &row) {
@@ -78,17 +78,17 @@ private:
       return durations.of(action(row, kind.value, first));
     };
     if (isRecomputed())
-      row.again = timeOf(*restoring(program));
-    if (saving == Saving::Offload) {
-      row.out = timeOf(offloading(program)->out);
-      row.in = timeOf(offloading(program)->in);
+      row.recomputeTime = timeOf(*recomputeKind(program));
+    if (saving == ActivationPolicy::Offload) {
+      row.copyOut = timeOf(offloadKinds(program)->out);
+      row.copyIn = timeOf(offloadKinds(program)->in);
     }
     uint32_t differing = differ ? pipe.numMicrobatches : 1;
     row.time.fill(std::numeric_limits<Time>::max());
     row.work = row.time;
     for (uint32_t m = first; m != first + differing; ++m)
       for (auto [part, time] : llvm::enumerate(timesOf(row, m))) {
-        Time work = inGroup(time, most);
+        Time work = inGroup(time, maxGroupSize);
         row.time[part] = std::min(row.time[part], toEnd(time));
         row.work[part] = std::min(row.work[part], work);
         row.sum[part] += work * (pipe.numMicrobatches / differing);
@@ -96,7 +96,7 @@ private:
     addMemory(row, first);
   }
 
-  bool isRecomputed() const { return saving == Saving::Recompute; }
+  bool isRecomputed() const { return saving == ActivationPolicy::Recompute; }
 
   std::array<Time, Workload::numParts> timesOf(const Workload::Stage &row,
                                                uint32_t m) const {
@@ -106,9 +106,9 @@ private:
     Time forward = time(kind::Forward), whole = time(kind::Backward),
          input = time(kind::BackwardInput), weight = time(kind::BackwardWeight);
     if (isRecomputed()) {
-      Time again = time(restoring(program)->value);
-      whole += again;
-      input += again;
+      Time recomputeTime = time(recomputeKind(program)->value);
+      whole += recomputeTime;
+      input += recomputeTime;
     }
     switch (load.backward) {
     case Backward::None:
@@ -129,20 +129,20 @@ private:
     auto add = [&](Workload::Part part, uint32_t kind) {
       Action it = action(row, kind, microbatch);
       Amount change = memory.of(it);
-      row.takes[part] = std::max<Amount>(change, 0);
-      held += row.takes[part];
-      row.gives[part] =
-          memory.givesRest(it) ? held : std::max<Amount>(-change, 0);
-      held -= row.gives[part];
+      row.allocates[part] = std::max<Amount>(change, 0);
+      held += row.allocates[part];
+      row.frees[part] =
+          memory.freesRemainder(it) ? held : std::max<Amount>(-change, 0);
+      held -= row.frees[part];
     };
     add(Workload::F, kind::Forward);
-    Amount again = 0;
-    if (saving && saving != Saving::Keep) {
+    Amount recomputed = 0;
+    if (saving && saving != ActivationPolicy::Keep) {
       KindId kind =
-          isRecomputed() ? *restoring(program) : offloading(program)->in;
-      again = std::clamp<Amount>(memory.of(action(row, kind.value, microbatch)),
-                                 0, held);
-      row.gives[Workload::F] += again;
+          isRecomputed() ? *recomputeKind(program) : offloadKinds(program)->in;
+      recomputed = std::clamp<Amount>(
+          memory.of(action(row, kind.value, microbatch)), 0, held);
+      row.frees[Workload::F] += recomputed;
     }
     if (load.backward == Backward::Fused) {
       add(Workload::I, kind::Backward);
@@ -150,10 +150,11 @@ private:
       add(Workload::I, kind::BackwardInput);
       add(Workload::W, kind::BackwardWeight);
     }
-    row.takes[Workload::I] += again;
+    row.allocates[Workload::I] += recomputed;
     // What is never given back, or given twice, is no matter of the order.
-    hasRoom &= load.backward == Backward::None ||
-               (held == 0 && row.heldBehindF() >= 0 && row.heldBehindI() >= 0);
+    isMemoryKnown &=
+        load.backward == Backward::None ||
+        (held == 0 && row.heldAfterF() >= 0 && row.heldAfterI() >= 0);
   }
 
   void addEdges(SmallVectorImpl<Workload::Edge> &edges,
@@ -174,53 +175,54 @@ private:
     }
   }
 
-  void addRoom() {
+  void addMemoryBudgets() {
     SmallVector<KindId, 3> known;
     if (saving) {
-      if (auto kind = restoring(program))
+      if (auto kind = recomputeKind(program))
         known.push_back(*kind);
-      if (auto moved = offloading(program))
+      if (auto moved = offloadKinds(program))
         known.append({moved->out, moved->in});
     }
     auto isKnown = [&](KindId kind) { return llvm::is_contained(known, kind); };
     for (KindId kind : program.kinds().ids())
-      hasRoom &= !program.kinds()[kind].restores || isKnown(kind);
+      isMemoryKnown &= !program.kinds()[kind].restores || isKnown(kind);
     for (const CostSetting &setting : program.costs().of(Cost::Memory))
-      hasRoom &=
+      isMemoryKnown &=
           !program.kinds()[setting.kind].isDeclared() || isKnown(setting.kind);
-    hasRoom &= !program.costs().has({Cost::Scale, Cost::ScaleMemory}) &&
-               load.backward != Backward::Mixed;
-    load.room.resize(program.numRanks());
+    isMemoryKnown &= !program.costs().has({Cost::Scale, Cost::ScaleMemory}) &&
+                     load.backward != Backward::Mixed;
+    load.memoryBudget.resize(program.numRanks());
     for (RankId rank : firstIds<RankId>(program.numRanks()))
-      if (auto limit = memory.limitOf(rank); limit && hasRoom)
-        load.room[rank.value] = static_cast<Amount>(
+      if (auto limit = memory.limitOf(rank); limit && isMemoryKnown)
+        load.memoryBudget[rank.value] = static_cast<Amount>(
             std::max<decimal::Sum>(*limit - memory.staticOf(rank), -1));
   }
 
   const Program &program;
   const Durations &durations;
   MemoryModel memory;
-  uint32_t most;
+  uint32_t maxGroupSize;
   StageNumbering numbering;
   Workload load;
-  std::optional<Saving> saving;
-  const bool differ;   ///< Whether microbatches do.
-  bool hasRoom = true; ///< Whether what ranks hold follows from the parts.
+  std::optional<ActivationPolicy> saving;
+  const bool differ; ///< Whether microbatches do.
+  bool isMemoryKnown =
+      true; ///< Whether what ranks hold follows from the parts.
 };
 
 } // namespace
 
-std::optional<KindId> ppcc::restoring(const Program &program) {
+std::optional<KindId> ppcc::recomputeKind(const Program &program) {
   for (KindId id : program.kinds().ids())
     if (program.kinds()[id].restores == KindId(kind::Forward))
       return id;
   return std::nullopt;
 }
 
-std::optional<Offloading> ppcc::offloading(const Program &program) {
+std::optional<OffloadKinds> ppcc::offloadKinds(const Program &program) {
   auto isCopyBehind = [&](KindId id, KindId other) {
     const KindInfo &info = program.kinds()[id];
-    return info.lane > lane::None && info.meeting == Meeting::None &&
+    return info.lane > lane::None && info.collective == Collective::None &&
            info.scope == KindScope::Microbatch &&
            llvm::any_of(info.rules, [&](const KindRule &rule) {
              return !rule.isBefore && llvm::is_contained(rule.kinds, other);
@@ -229,19 +231,19 @@ std::optional<Offloading> ppcc::offloading(const Program &program) {
   for (KindId out : program.kinds().ids())
     for (KindId in : program.kinds().ids())
       if (isCopyBehind(out, KindId(kind::Forward)) && isCopyBehind(in, out))
-        return Offloading{out, in};
+        return OffloadKinds{out, in};
   return std::nullopt;
 }
 
 Workload Workload::of(const Program &program, const Durations &durations,
-                      Backward backward, uint32_t mostInGroup,
-                      std::optional<Saving> saving) {
-  return Builder(program, durations, backward, mostInGroup, saving).run();
+                      Backward backward, uint32_t maxGroupSize,
+                      std::optional<ActivationPolicy> saving) {
+  return Builder(program, durations, backward, maxGroupSize, saving).run();
 }
 
 Workload Workload::of(const Program &program, const Durations &durations) {
   bool fused = false, split = false;
-  size_t most = 1;
+  size_t maxGroupSize = 1;
   for (RankId rank : program.ranks())
     for (RowRange item : program.items(rank)) {
       size_t members = 0;
@@ -250,10 +252,10 @@ Workload Workload::of(const Program &program, const Durations &durations) {
         split |= program.kind(row) == KindId(kind::BackwardInput);
         members += program.kindOf(row).isCompute();
       }
-      most = std::max(most, members);
+      maxGroupSize = std::max(maxGroupSize, members);
     }
   Backward backward = fused   ? split ? Backward::Mixed : Backward::Fused
                       : split ? Backward::Split
                               : Backward::None;
-  return of(program, durations, backward, static_cast<uint32_t>(most));
+  return of(program, durations, backward, static_cast<uint32_t>(maxGroupSize));
 }

@@ -38,9 +38,9 @@ void DiagnosticEngine::take(Diagnostic diagnostic) {
   consumer(diagnostic);
 }
 
-std::string ppcc::textOf(const Place &place, const SourceManager &sources) {
+std::string ppcc::textOf(const Location &place, const SourceManager &sources) {
   if (!place.range.valid())
-    return place.words;
+    return place.description;
   Position at = sources.position(place.range.begin);
   return fmt::format("{}:{}:{}", at.file, at.line, at.column);
 }
@@ -55,7 +55,7 @@ public:
       : sources(sources), out(out),
         mode(isColored ? llvm::ColorMode::Enable : llvm::ColorMode::Disable) {}
 
-  void line(const Place &place, StringRef label, Color color, StringRef text,
+  void line(const Location &place, StringRef label, Color color, StringRef text,
             StringRef code) {
     if (std::string where = printable(textOf(place, sources)); !where.empty())
       painted(Color::SAVEDCOLOR) << where << ": ";
@@ -78,14 +78,14 @@ private:
     size_t column = std::min<size_t>(at.column - 1, text.size());
     size_t length =
         place.end.raw > place.begin.raw ? place.end.raw - place.begin.raw : 1;
-    auto partsLetter = [&](size_t at) {
+    auto isContinuationByte = [&](size_t at) {
       return at < text.size() && (text[at] & 0xC0) == 0x80;
     };
     size_t from = column > window * 3 / 4 ? column - window / 2 : 0;
     size_t to = std::min(text.size(), from + window);
     for (int i = 0; i != 3; ++i) {
-      from -= from > 0 && partsLetter(from);
-      to += partsLetter(to);
+      from -= from > 0 && isContinuationByte(from);
+      to += isContinuationByte(to);
     }
     StringRef before = text.slice(from, column),
               range = text.slice(column, std::min(column + length, to)),
@@ -127,9 +127,9 @@ void ppcc::render(const Diagnostic &diagnostic, const SourceManager &sources,
   Renderer renderer(sources, out, isColored);
   const DiagInfo &info = diagnostic.info();
   bool isError = info.severity == Severity::Error;
-  Place place = diagnostic.place;
-  if (!place.range.valid() && place.words.empty())
-    place.words = "ppcc";
+  Location place = diagnostic.place;
+  if (!place.range.valid() && place.description.empty())
+    place.description = "ppcc";
   renderer.line(place, isError ? "error" : "warning",
                 isError ? Color::RED : Color::MAGENTA, diagnostic.message,
                 info.code);

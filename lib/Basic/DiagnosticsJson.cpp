@@ -9,7 +9,7 @@ static void putText(llvm::json::OStream &json, StringRef key, StringRef text) {
   json.attribute(key, llvm::json::fixUTF8(text));
 }
 
-static void putPlace(llvm::json::OStream &json, const Place &place,
+static void putPlace(llvm::json::OStream &json, const Location &place,
                      const SourceManager &sources) {
   if (std::string text = textOf(place, sources); !text.empty())
     putText(json, "place", text);

@@ -72,18 +72,19 @@ SourceManager::read(StringRef path, bool mayStream, LimitOf limitOf) const {
   }
   if (!isRegular)
     return llvm::createStringError(std::errc::not_supported, "%s",
-                                   notRegular.data());
+                                   notRegularMessage.data());
   auto file = fs->openFileForRead(path);
   if (!file)
     return llvm::errorCodeToError(file.getError());
   if (status = (*file)->status(); !status)
     return llvm::errorCodeToError(status.getError());
-  size_t size = status->getSize(), limit = std::min(maxBytes, mostBytes);
+  size_t size = status->getSize(),
+         limit = std::min(maxBytes, maxAddressableBytes);
   if (size > maxBytes) {
     auto begin = (*file)->getBuffer(path, maxBytes, /*RequiresNull=*/false);
     if (!begin)
       return llvm::errorCodeToError(begin.getError());
-    limit = std::min(limitOf(path, (*begin)->getBuffer()), mostBytes);
+    limit = std::min(limitOf(path, (*begin)->getBuffer()), maxAddressableBytes);
   }
   if (size > limit)
     return tooLarge(limit);
@@ -106,11 +107,11 @@ llvm::Expected<uint32_t> SourceManager::open(StringRef path, LimitOf limitOf,
       limitOf ? limitOf : [&](StringRef, StringRef) { return maxBytes; });
   if (!text)
     return text.takeError();
-  size_t most = std::min(mostBytes, maxAllBytes);
-  if (nextBase + (*text)->getBufferSize() > most)
+  size_t limit = std::min(maxAddressableBytes, maxTotalBytes);
+  if (nextBase + (*text)->getBufferSize() > limit)
     return llvm::createStringError(
         std::errc::file_too_large,
-        "it and the files before it are larger than %zu bytes", most);
+        "it and the files before it are larger than %zu bytes", limit);
   uint32_t id = add(name, std::move(*text));
   File &file = files[id];
   file.isRead = !isStdin;

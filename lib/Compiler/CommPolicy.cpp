@@ -20,7 +20,7 @@ sema::CommWords ppcc::commWords() {
   };
 }
 
-std::string ppcc::misuseOf(const CommRequest &request) {
+std::string ppcc::conflictIn(const CommRequest &request) {
   if (!request.order || !request.fusion || !request.fusion->places)
     return "";
   return fmt::format("--comm-order and --fuse={} exclude each other: that "
@@ -79,7 +79,7 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
   // Where ranks wait for their messages in a program's order, that by time is
   // often not the best; but to try all takes long.
   if (!request.order && !order && !hasMessages &&
-      program.size() <= mostActionsOfBest &&
+      program.size() <= maxActionsForBest &&
       !policy.transports.front().hasStreams())
     policy.order = CommOrder::Best;
 
@@ -93,7 +93,7 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
   if (when == Preconnect::Auto)
     policy.preconnects =
         program.preconnect().empty() &&
-        findBy(policy.transports, true, &Transport::hasMeetings);
+        findBy(policy.transports, true, &Transport::hasRendezvous);
   return policy;
 }
 

@@ -23,7 +23,7 @@ Session::Session(Files files, Consumer consumer)
       consumer(std::move(consumer)) {}
 
 Session::Session(const SourceManager &other)
-    : sources(&other.fileSystem(), other.inputsRead()),
+    : sources(&other.fileSystem(), other.sharedInputs()),
       diags([this](const Diagnostic &reported) { hold(reported); }) {}
 
 void Session::hold(const Diagnostic &reported) {
@@ -40,12 +40,12 @@ void Session::hold(const Diagnostic &reported) {
     }
   }
   held.push_back({reported});
-  if (holders == 0)
+  if (batchDepth == 0)
     flush();
 }
 
 void Session::flush() {
-  for (Mistake &mistake : std::exchange(held, {})) {
+  for (DiagnosticGroup &mistake : std::exchange(held, {})) {
     if (mistake.more != 0) {
       mistake.first.notes.push_back(
           {{},
@@ -97,7 +97,7 @@ static bool run(const Pipeline &pipeline, const PassRequest &request,
 
 bool ppcc::runPasses(const PassRequest &request, Session &session,
                      Program &program) {
-  auto held = session.holdBack();
+  auto held = session.batchDiagnostics();
   auto pipeline = parsePipeline(request.passes, makePassRegistry(),
                                 session.sources, session.diags);
   return pipeline && run(*pipeline, request, session, program);
@@ -140,7 +140,7 @@ std::optional<InputFile> ppcc::openInput(const Request &request,
 
 namespace {
 
-using Until = Request::Until;
+using StopAfter = Request::StopAfter;
 
 class Compilation {
 public:
@@ -154,8 +154,8 @@ public:
     auto input = ::openInput(request, session, loader);
     if (!input)
       return false;
-    compiled.misuse = misuse(*input);
-    if (!compiled.misuse.empty())
+    compiled.usageError = findMisuse(*input);
+    if (!compiled.usageError.empty())
       return false;
     return input->format ? compileProgram(input->source, *input->format)
                          : compileSchedule(loader, input->source);
@@ -164,10 +164,11 @@ public:
 private:
   /// What of the request is not for an input that is a program, or a schedule,
   /// in the words of the command line.
-  std::string misuse(const InputFile &input) const {
+  std::string findMisuse(const InputFile &input) const {
     bool isProgram = input.format != nullptr;
-    bool givesParams = !request.params.empty() && !request.sharesParams &&
-                       !(isProgram && isForAll(input.source, sources));
+    bool givesParams = !request.params.empty() &&
+                       !request.ignoresUnknownParams &&
+                       !(isProgram && isFamilyFile(input.source, sources));
     struct Rule {
       bool isGiven, forProgram;
       StringRef text;
@@ -190,9 +191,9 @@ private:
          "--schedule chooses a schedule; the input is a program"},
         {!request.rules.empty(), false,
          "--with gives a schedule rules to follow; the input is a program"},
-        {request.until == Until::Checked, false,
+        {request.until == StopAfter::Checked, false,
          "--list-params is for schedules; the input is a program"},
-        {request.until == Until::Parsed, false,
+        {request.until == StopAfter::Parsed, false,
          "--emit=ast is for schedules; the input is a program"},
         {fusesNothing, true,
          "--comm-order=none leaves out the messages that --fuse, --prefetch "
@@ -239,7 +240,7 @@ private:
     if (!files)
       return false;
     compiled.files = std::move(*files);
-    if (request.until == Until::Parsed)
+    if (request.until == StopAfter::Parsed)
       return true;
     SectionChoice model{"model", request.model},
         cluster{"cluster", request.cluster};
@@ -266,13 +267,13 @@ private:
     auto layout = layoutChoice();
     if (!layout)
       return false;
-    if (request.until == Until::Checked) {
+    if (request.until == StopAfter::Checked) {
       compiled.checked = std::make_shared<Checked>(
           Checked{std::move(*module), selection, std::move(*layout)});
       return true;
     }
     auto program = times.measure(
-        "expand", [&] { return layOut(*module, selection, *layout); });
+        "expand", [&] { return expandSchedule(*module, selection, *layout); });
     if (!program)
       return false;
     compiled.program = std::move(*program);
@@ -333,13 +334,13 @@ private:
       }
     StringRef file = sources.name(*choice.source);
     if (names.empty())
-      diags.report<diag::NoSection>(Place(), file, choice.word);
+      diags.report<diag::NoSection>(Location(), file, choice.word);
     else if (!place)
-      diags.report<diag::UnknownSection>(Place(), choice.word, choice.name,
+      diags.report<diag::UnknownSection>(Location(), choice.word, choice.name,
                                          file, didYouMean(choice.name, names));
     else if (choice.name.empty() && names.size() > 1)
-      diags.report<diag::WhichSection>(Place(), file, names.size(), choice.word,
-                                       llvm::join(names, ", "));
+      diags.report<diag::AmbiguousSection>(
+          Location(), file, names.size(), choice.word, llvm::join(names, ", "));
     else
       return true;
     return false;
@@ -363,17 +364,17 @@ private:
       name = owner.word.str() + "." + name;
     ParameterText text{name, typeName(param.type).str(), "", ""};
     if (decl.end)
-      text.range = fmt::format("in {} .. {}", sema::source(decl.least),
+      text.range = fmt::format("in {} .. {}", sema::source(decl.lowerBound),
                                sema::source(decl.end));
-    else if (decl.least)
-      text.range = ">= " + sema::source(decl.least);
+    else if (decl.lowerBound)
+      text.range = ">= " + sema::source(decl.lowerBound);
     if (decl.defaultValue)
       text.defaultValue = sema::source(decl.defaultValue);
     return text;
   }
 
-  std::optional<sema::LayoutChoice> layoutChoice() {
-    sema::LayoutChoice layout;
+  std::optional<sema::LayoutOverride> layoutChoice() {
+    sema::LayoutOverride layout;
     bool isByCost = request.layout == "by-cost";
     if (isByCost || request.layout == "evenly")
       layout.isByCost = isByCost;
@@ -391,26 +392,26 @@ private:
     return layout;
   }
 
-  std::optional<Program> layOut(const sema::Module &module,
-                                const sema::Selection &selection,
-                                const sema::LayoutChoice &layout) {
+  std::optional<Program> expandSchedule(const sema::Module &module,
+                                        const sema::Selection &selection,
+                                        const sema::LayoutOverride &layout) {
     sema::Evaluator evaluator(module, diags, request.limits.maxSteps());
     evaluator.observer = session.observer;
     auto instance = sema::instantiate(selection, params(selection), layout,
                                       request.limits, evaluator, diags);
     if (!instance)
       return std::nullopt;
-    auto price = [&](Program &program) {
+    auto addCosts = [&](Program &program) {
       return applyCosts(request.costs, session, program);
     };
     return expand(module, std::move(*instance), request.limits, evaluator,
-                  sources, price, diags);
+                  sources, addCosts, diags);
   }
 
   /// The values for the parameters of what is compiled.
   std::vector<sema::ParamValue> params(const sema::Selection &selection) const {
     std::vector<sema::ParamValue> values = request.params;
-    if (request.sharesParams)
+    if (request.ignoresUnknownParams)
       llvm::erase_if(values, [&](const sema::ParamValue &value) {
         return !hasParameter(value.name, ownersOf(selection));
       });
@@ -420,7 +421,7 @@ private:
   /// Gives the program its costs, and runs the passes; `selection` is null for
   /// one that was read.
   bool finish(const sema::Selection *selection) {
-    if (request.until == Until::Expanded)
+    if (request.until == StopAfter::Expanded)
       return true;
     if (!applyCosts(request.costs, session, compiled.program))
       return false;
@@ -469,7 +470,7 @@ private:
 } // namespace
 
 Compiled ppcc::compile(const Request &request, Session &session) {
-  auto held = session.holdBack();
+  auto held = session.batchDiagnostics();
   Compiled compiled;
   compiled.context = std::make_unique<ast::Context>();
   compiled.isGood = Compilation(request, session, compiled).run();
@@ -479,7 +480,7 @@ Compiled ppcc::compile(const Request &request, Session &session) {
 bool ppcc::emit(const Compiled &compiled, const Emitter &format,
                 raw_ostream &out, Session &session, EmitOptions options) {
   options.transport = compiled.comm.transports.front();
-  auto held = session.holdBack();
+  auto held = session.batchDiagnostics();
   EmitContext context{session.diags, session.sources, std::move(options)};
   return emitProgram(format, compiled.program, out, context);
 }

@@ -21,7 +21,8 @@ std::optional<CostSetting> findNamed(StringRef name, const KindTable &kinds) {
   if (!found)
     found = findCost("cost", name, kinds);
   // There is no list here.
-  return found && rowOf(found->what).spread != CostSpread::Microbatches
+  return found &&
+                 rowOf(found->what).granularity != CostGranularity::Microbatches
              ? std::move(found)
              : std::nullopt;
 }
@@ -48,14 +49,14 @@ void addCost(StringRef text, DiagnosticEngine &diags, Program &program,
   auto setting = findNamed(name, program.kinds());
   if (!setting) {
     std::vector<std::string> names = costNames(program.kinds());
-    return diags.refuse<diag::CostsUnknown>(Place("--cost"), "cost", name,
+    return diags.refuse<diag::CostsUnknown>(Location("--cost"), "cost", name,
                                             didYouMean(name, namesIn(names)));
   }
   const CostRow &row = rowOf(setting->what);
   auto number = row.number.parse(value);
   if (!number)
-    return diags.refuse<diag::CostsShape>(Place("--cost"), name,
-                                          row.number.words);
+    return diags.refuse<diag::CostsShape>(Location("--cost"), name,
+                                          row.number.description);
   setting->values = {*number};
   (row.isOfNode() ? parts : program.editHead().costs.settings)
       .push_back(std::move(*setting));
@@ -70,7 +71,8 @@ void addLayerCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
   if (settings.empty())
     return;
   if (program.stageLayers().empty())
-    return diags.refuse<diag::NoLayout>(Place("--cost"), "--cost KIND.LAYER");
+    return diags.refuse<diag::NoLayout>(Location("--cost"),
+                                        "--cost KIND.LAYER");
   std::map<KindId, std::vector<decimal::Sum>> sums;
   for (const CostSetting &setting : settings) {
     std::vector<decimal::Sum> &sum = sums[setting.kind];
@@ -82,8 +84,8 @@ void addLayerCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
       time += decimal::Sum(count) * setting.values.front();
     }
     if (!isKnown)
-      diags.report<diag::LayoutLacksLayer>(
-          Place("--cost"), llvm::join(program.stageLayers(), "|"),
+      diags.report<diag::LayoutMissingLayer>(
+          Location("--cost"), llvm::join(program.stageLayers(), "|"),
           setting.node);
   }
   for (const auto &[kind, sum] : sums)
@@ -93,7 +95,7 @@ void addLayerCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
       for (decimal::Sum time : sum) {
         if (time > cost::max)
           return diags.refuse<diag::CostTooLarge>(
-              Place("--cost"), static_cast<double>(time) / cost::unit,
+              Location("--cost"), static_cast<double>(time) / cost::unit,
               cost::max / cost::unit);
         setting.values.push_back(static_cast<Time>(time));
       }
@@ -113,13 +115,13 @@ void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
       layers.push_back(setting);
     else
       diags.report<diag::CostsUnknown>(
-          Place("--cost"), "node", setting.node,
+          Location("--cost"), "node", setting.node,
           didYouMean(setting.node, namesIn(nodes)));
   addLayerCosts(layers, diags, program);
 }
 
 /// Scales times and memory of a pipe's microbatches by ranks / stages.
-void shareByRank(Program &program) {
+void scaleCostsPerRank(Program &program) {
   std::vector<int64_t> shares;
   for (const Pipe &pipe : program.pipes())
     shares.insert(shares.end(), pipe.numMicrobatches,
@@ -162,7 +164,7 @@ std::string ppcc::checkCost(StringRef text) {
   if (!found || rowOf(found->what).number.parse(value))
     return "";
   return fmt::format("`{}` of `{}` must be {}", value, name,
-                     rowOf(found->what).number.words);
+                     rowOf(found->what).number.description);
 }
 
 bool ppcc::applyCosts(const CostRequest &request, Session &session,
@@ -181,14 +183,14 @@ bool ppcc::applyCosts(const CostRequest &request, Session &session,
   addPartCosts(parts, diags, program);
   llvm::erase_if(program.editHead().costs.settings,
                  [](const CostSetting &setting) {
-                   return setting.kind == KindTable::unused;
+                   return setting.kind == KindTable::prunedKind;
                  });
   if (llvm::any_of(program.costs().settings, [](const CostSetting &setting) {
-        return setting.inForwards.has_value();
+        return setting.forwardMultiple.has_value();
       }))
-    program.editHead().costs.followForwards(program.kinds(),
-                                            program.pipes().size());
-  if (request.byRank && program.totalMicrobatches() != 0)
-    shareByRank(program);
+    program.editHead().costs.resolveForwardMultiples(program.kinds(),
+                                                     program.pipes().size());
+  if (request.perRank && program.totalMicrobatches() != 0)
+    scaleCostsPerRank(program);
   return diags.errorCount() == errorsBefore;
 }

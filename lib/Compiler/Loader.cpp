@@ -25,7 +25,7 @@ std::optional<uint32_t> Loader::openLibrary(StringRef name) {
 
 std::optional<uint32_t> Loader::open(StringRef name,
                                      SourceManager::LimitOf limitOf,
-                                     StringRef folder, Place place) {
+                                     StringRef folder, Location place) {
   SmallString<128> full(folder);
   bool isInput = name == "-" && !place.range.valid();
   if (path::is_absolute(name))

@@ -18,7 +18,7 @@ public:
   /// of the library with this name; reports when there is none.
   std::optional<uint32_t> open(StringRef input,
                                SourceManager::LimitOf limitOf = nullptr,
-                               StringRef folder = "", Place place = {});
+                               StringRef folder = "", Location place = {});
   /// The files with their imports, each after those that it imports itself and
   /// the last one last, and the prelude, which each file knows, first. Reports
   /// every error; gives nothing when there was one.

@@ -5,7 +5,7 @@
 #include "ppcc/Decompile/ScheduleText.h"
 
 using namespace ppcc;
-using namespace ppcc::written;
+using namespace ppcc::schedtext;
 
 namespace {
 
@@ -17,7 +17,7 @@ enum class Naming {
 };
 
 /// How much of the language is used.
-struct Manner {
+struct Style {
   bool defers; ///< `defer W lag n` in the place of each W.
   Naming naming;
   bool phased; ///< Phases where the program has none.
@@ -42,9 +42,8 @@ class RankStatements {
 public:
   /// `namesWeights`: each W says of which chunk it is, also the oldest.
   RankStatements(const Program &program, const ScheduleText &text, RankId rank,
-                 Manner manner, bool namesWeights)
-      : program(program), text(text), manner(manner),
-        namesWeights(namesWeights),
+                 Style style, bool namesWeights)
+      : program(program), text(text), style(style), namesWeights(namesWeights),
         isInFirstHalf(rank.value < (program.numRanks() + 1) / 2) {
     for (PipeId pipe : program.pipeIds())
       for (StageId stage : program.pipe(pipe).stages())
@@ -81,7 +80,7 @@ private:
     auto chunk = llvm::find(chunks, Chunk{action.pipe, action.stage});
     const Pipe &pipe = program.pipe(action.pipe);
     std::optional<uint32_t> next;
-    std::string letters = kind.letters;
+    std::string mnemonic = kind.mnemonic;
     if (kind.defines & slot::Output) {
       next = pipe.firstMicrobatch + chunk->forwards++;
     } else if (kind.defines & slot::InputGrad) {
@@ -90,18 +89,18 @@ private:
       next = pipe.firstMicrobatch + n - slice + (pipe.slices - 1 - slice);
       if (!(kind.defines & slot::WeightGrad)) {
         pending.push_back({size_t(chunk - chunks.begin()), action.microbatch});
-        if (manner.defers)
-          letters = "B";
+        if (style.defers)
+          mnemonic = "B";
       }
     } else {
-      return weights(letters, chunk - chunks.begin(), action.microbatch);
+      return weights(mnemonic, chunk - chunks.begin(), action.microbatch);
     }
-    return statement(letters, chunks.size() > 1 ? nameOf(*chunk) : "",
+    return statement(mnemonic, chunks.size() > 1 ? nameOf(*chunk) : "",
                      action.microbatch, action.microbatch != *next);
   }
 
   /// The oldest of the rank, else the oldest of the chunk, else that one.
-  Statement weights(StringRef letters, size_t chunk, uint32_t microbatch) {
+  Statement weights(StringRef mnemonic, size_t chunk, uint32_t microbatch) {
     std::pair<size_t, uint32_t> one{chunk, microbatch};
     auto at = llvm::find(pending, one);
     auto oldest = llvm::find_if(
@@ -110,24 +109,26 @@ private:
     bool isOldest = at == oldest;
     if (at != pending.end())
       pending.erase(at);
-    return statement(
-        letters, namesWeights && chunks.size() > 1 ? nameOf(chunks[chunk]) : "",
-        microbatch, !isOldest);
+    return statement(mnemonic,
+                     namesWeights && chunks.size() > 1 ? nameOf(chunks[chunk])
+                                                       : "",
+                     microbatch, !isOldest);
   }
 
-  static Statement statement(StringRef letters, const std::string &chunk,
+  static Statement statement(StringRef mnemonic, const std::string &chunk,
                              uint32_t microbatch, bool isNamed) {
     if (isNamed)
-      return {fmt::format("{}({}{}", letters, chunk, chunk.empty() ? "" : ", "),
-              ");", microbatch};
-    return {letters.str(), chunk.empty() ? ";" : "(" + chunk + ");", {}};
+      return {
+          fmt::format("{}({}{}", mnemonic, chunk, chunk.empty() ? "" : ", "),
+          ");", microbatch};
+    return {mnemonic.str(), chunk.empty() ? ";" : "(" + chunk + ");", {}};
   }
 
   /// The pipe where the rank has one stage of it among several pipes, else the
   /// number of the chunk.
   std::string nameOf(const Chunk &chunk) {
     int64_t number = &chunk - chunks.data();
-    if (manner.naming == Naming::Ordered) {
+    if (style.naming == Naming::Ordered) {
       auto at = llvm::find(order, number);
       size_t place = at - order.begin();
       if (at == order.end())
@@ -135,7 +136,7 @@ private:
       return fmt::format("c{}", place);
     }
     auto ofPipe = [&](const Chunk &other) { return other.pipe == chunk.pipe; };
-    if (manner.mirrors())
+    if (style.mirrors())
       return (chunk.pipe.value == 0) == isInFirstHalf ? "near" : "far";
     return program.pipes().size() > 1 && llvm::count_if(chunks, ofPipe) == 1
                ? text.nameOf(chunk.pipe)
@@ -144,7 +145,7 @@ private:
 
   const Program &program;
   const ScheduleText &text;
-  Manner manner;
+  Style style;
   bool namesWeights, isInFirstHalf;
   std::vector<Chunk> chunks;
   std::deque<std::pair<size_t, uint32_t>> pending; ///< W's: chunk, microbatch.
@@ -153,21 +154,21 @@ private:
 /// How many W's a rank lets wait, if it takes the oldest whenever there are
 /// more, and all of them at its end.
 struct Lag {
-  int64_t least = 0, most = std::numeric_limits<int32_t>::max();
+  int64_t min = 0, max = std::numeric_limits<int32_t>::max();
 };
 
 /// The text of a schedule in one manner, if the program can be said in it.
-class Telling {
+class StyledDecompiler {
 public:
-  Telling(const Program &program, StringRef name, Manner manner)
-      : program(program), manner(manner), text(program, head) {
+  StyledDecompiler(const Program &program, StringRef name, Style style)
+      : program(program), style(style), text(program, head) {
     head.name = name;
   }
 
-  std::optional<std::string> tell() {
+  std::optional<std::string> write() {
     uint32_t count = program.numRanks();
-    if ((manner.mirrors() && !isMirrored()) ||
-        (manner.naming == Naming::Ordered && program.pipes().size() == 1))
+    if ((style.mirrors() && !isMirrored()) ||
+        (style.naming == Naming::Ordered && program.pipes().size() == 1))
       return std::nullopt;
     findOldest();
     std::vector<Phases> words;
@@ -175,7 +176,7 @@ public:
     std::vector<Lag> lags;
     for (RankId rank : program.ranks()) {
       words.push_back(phasesOf(rank));
-      if (!manner.defers)
+      if (!style.defers)
         continue;
       auto lag = lagOf(rank);
       if (!lag)
@@ -185,11 +186,11 @@ public:
     auto hasOrder = [&](const std::vector<int64_t> &order) {
       return order.size() == orders.front().size() && !order.empty();
     };
-    if (manner.naming == Naming::Ordered && !llvm::all_of(orders, hasOrder))
+    if (style.naming == Naming::Ordered && !llvm::all_of(orders, hasOrder))
       return std::nullopt;
-    bool isFolded = manner.naming != Naming::Fixed &&
+    bool isFolded = style.naming != Naming::Fixed &&
                     std::equal(words.begin(), words.end(), words.rbegin());
-    if (manner.mirrors() && !isFolded)
+    if (style.mirrors() && !isFolded)
       return std::nullopt;
     for (uint32_t rank = 0; rank != (isFolded ? (count + 1) / 2 : count);
          ++rank)
@@ -199,7 +200,7 @@ public:
     text.open("on rank r");
     if (isFolded)
       text.line(fmt::format("let h = min(r, {} - r);", count - 1));
-    if (manner.mirrors()) {
+    if (style.mirrors()) {
       auto let = [&](const char *name, uint32_t first, uint32_t other) {
         text.line(fmt::format("let {} = r < {} ? {} : {};", name,
                               (count + 1) / 2, text.nameOf(PipeId{first}),
@@ -212,15 +213,16 @@ public:
       std::vector<int64_t> numbers;
       for (const std::vector<int64_t> &order : orders)
         numbers.push_back(order[place]);
-      text.line(
-          fmt::format("let c{} = {};", place, formulaOrList(numbers, "r")));
+      text.line(fmt::format("let c{} = {};", place,
+                            piecewiseExprOrList(numbers, "r")));
     }
     auto writeRanks = [&] {
       text.writeRanks(
-          ranks, "", [&](uint32_t letter, uint32_t) { return letters[letter]; },
+          ranks, "",
+          [&](uint32_t letter, uint32_t) { return symbolStatements[letter]; },
           isFolded ? "h" : "r");
     };
-    if (manner.defers) {
+    if (style.defers) {
       text.block("defer W lag " + lagText(lags), writeRanks);
       text.line("drain W;");
     } else {
@@ -251,7 +253,7 @@ private:
 
   void findOldest() {
     for (RankId rank : program.ranks()) {
-      RankStatements trial(program, text, rank, manner, false);
+      RankStatements trial(program, text, rank, style, false);
       for (RowRange item : program.items(rank))
         if (program.kindOf(item.from).isCompute())
           trial.of(item);
@@ -259,10 +261,11 @@ private:
     }
   }
 
-  uint32_t letterOf(const std::string &statement) {
-    auto [letter, isNew] = numbers.try_emplace(statement, letters.size());
+  uint32_t symbolOf(const std::string &statement) {
+    auto [letter, isNew] =
+        numbers.try_emplace(statement, symbolStatements.size());
     if (isNew)
-      letters.push_back(statement);
+      symbolStatements.push_back(statement);
     return letter->second;
   }
 
@@ -274,13 +277,13 @@ private:
   };
 
   std::vector<Part> partsOf(RankId rank) {
-    RankStatements statements(program, text, rank, manner, !takesOldest);
+    RankStatements statements(program, text, rank, style, !takesOldest);
     std::vector<Part> parts;
     for (RowRange item : program.items(rank)) {
       if (!program.kindOf(item.from).isCompute())
         continue;
       Statement statement = statements.of(item);
-      if (manner.defers && isWeights(item))
+      if (style.defers && isWeights(item))
         continue;
       auto isForward = [&](ActionId row) {
         return (program.kindOf(row).defines & slot::Output) != 0;
@@ -300,7 +303,7 @@ private:
   }
 
   Phases phasesOf(RankId rank) {
-    constexpr size_t leastLoop = 3;
+    constexpr size_t minLoopLength = 3;
     std::vector<uint32_t> word;
     Phases phases;
     size_t firstBack = SIZE_MAX, lastForward = 0;
@@ -320,21 +323,21 @@ private:
             break;
         }
         std::string text = first.text();
-        if (end - i >= leastLoop)
+        if (end - i >= minLoopLength)
           text = fmt::format("for i in 0 .. {} {{ {}mb: {} - i{} }}", end - i,
                              first.front, *first.microbatch, first.back);
         else
           end = i + 1;
-        word.push_back(letterOf(text));
+        word.push_back(symbolOf(text));
         phases.back().second.push_back(word.back());
       }
       if (part.hasForward)
         lastForward = word.size();
     }
     firstBack = std::min(firstBack, word.size());
-    return manner.phased
-               ? inPhases(word, firstBack, std::max(firstBack, lastForward))
-               : phases;
+    return style.phased ? splitIntoPhases(word, firstBack,
+                                          std::max(firstBack, lastForward))
+                        : phases;
   }
 
   std::optional<Lag> lagOf(RankId rank) const {
@@ -352,9 +355,9 @@ private:
       }
       // Now it is known how many were taken after the item before this one.
       waiting -= taken;
-      lag.least = std::max(lag.least, waiting);
+      lag.min = std::max(lag.min, waiting);
       if (taken != 0)
-        lag.most = std::min(lag.most, waiting);
+        lag.max = std::min(lag.max, waiting);
       taken = 0;
       for (ActionId row : item) {
         uint32_t defines = program.kindOf(row).defines;
@@ -363,39 +366,39 @@ private:
         waiting += (defines & slot::InputGrad) != 0;
       }
     }
-    if (lag.least > lag.most || waiting == 0)
+    if (lag.min > lag.max || waiting == 0)
       return std::nullopt;
     return lag;
   }
 
   /// A line that all ranks allow, else what each needs.
   static std::string lagText(ArrayRef<Lag> lags) {
-    std::vector<int64_t> least;
+    std::vector<int64_t> min;
     for (const Lag &lag : lags)
-      least.push_back(lag.least);
-    for (int64_t base = lags[0].least;
-         base <= std::min(lags[0].most, lags[0].least + 8); ++base)
+      min.push_back(lag.min);
+    for (int64_t base = lags[0].min;
+         base <= std::min(lags[0].max, lags[0].min + 8); ++base)
       for (int64_t slope : {0, 1, -1, 2, -2, 3, -3, 4, -4}) {
         std::vector<int64_t> values;
         for (const Lag &lag : lags) {
           int64_t value = base + slope * int64_t(values.size());
-          if (value < lag.least || value > lag.most)
+          if (value < lag.min || value > lag.max)
             break;
           values.push_back(value);
         }
         if (values.size() == lags.size())
-          return *line(values, 0, "r");
+          return *affineExpr(values, 0, "r");
       }
-    return formula(least, "r");
+    return piecewiseExpr(min, "r");
   }
 
   const Program &program;
-  Manner manner;
-  WrittenHead head;
+  Style style;
+  ScheduleHeader head;
   ScheduleText text;
   bool takesOldest = true;
-  std::vector<std::vector<int64_t>> orders; ///< Of the chunks of each rank.
-  std::vector<std::string> letters;         ///< The statements.
+  std::vector<std::vector<int64_t>> orders;  ///< Of the chunks of each rank.
+  std::vector<std::string> symbolStatements; ///< The statements.
   std::map<std::string, uint32_t> numbers;
 };
 
@@ -403,7 +406,7 @@ private:
 
 std::string ppcc::decompile(const Program &program, StringRef name) {
   // Phases tell more than they cost.
-  constexpr size_t linesForPhases = 2;
+  constexpr size_t phaseBonusLines = 2;
   std::pair<size_t, std::string> best{SIZE_MAX, ""};
   bool hasPhases = program.phases().size() > 1;
   for (bool phased : {true, false}) {
@@ -412,9 +415,10 @@ std::string ppcc::decompile(const Program &program, StringRef name) {
     for (bool defers : {false, true})
       for (Naming naming : {Naming::Fixed, Naming::Mirrored, Naming::Ordered})
         if (auto text =
-                Telling(program, name, {defers, naming, phased}).tell()) {
+                StyledDecompiler(program, name, {defers, naming, phased})
+                    .write()) {
           size_t lines = StringRef(*text).count('\n') +
-                         (phased || hasPhases ? 0 : linesForPhases);
+                         (phased || hasPhases ? 0 : phaseBonusLines);
           if (lines < best.first)
             best = {lines, std::move(*text)};
         }

@@ -4,10 +4,11 @@
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 
 using namespace ppcc;
-using written::Piece;
+using schedtext::Piece;
 
-std::optional<std::string> written::line(ArrayRef<int64_t> values,
-                                         int64_t first, StringRef variable) {
+std::optional<std::string> schedtext::affineExpr(ArrayRef<int64_t> values,
+                                                 int64_t first,
+                                                 StringRef variable) {
   int64_t slope = values.size() > 1 ? values[1] - values[0] : 0;
   for (size_t i = 1; i < values.size(); ++i)
     if (values[i] - values[i - 1] != slope)
@@ -25,7 +26,7 @@ std::optional<std::string> written::line(ArrayRef<int64_t> values,
                     : fmt::format("{} - {}", term, -base);
 }
 
-std::string written::joinPieces(ArrayRef<Piece> pieces, StringRef variable) {
+std::string schedtext::joinPieces(ArrayRef<Piece> pieces, StringRef variable) {
   if (pieces.size() == 1)
     return pieces.front().text;
   size_t half = pieces.size() < 4 ? 1 : pieces.size() / 2;
@@ -37,29 +38,30 @@ std::string written::joinPieces(ArrayRef<Piece> pieces, StringRef variable) {
                      high);
 }
 
-std::string written::formula(ArrayRef<int64_t> values, StringRef variable,
-                             int64_t first) {
+std::string schedtext::piecewiseExpr(ArrayRef<int64_t> values,
+                                     StringRef variable, int64_t first) {
   std::vector<Piece> pieces;
   for (size_t begin = 0; begin != values.size();) {
     size_t end = begin + 1;
     while (end != values.size() &&
-           line(values.slice(begin, end + 1 - begin), first + begin, variable))
+           affineExpr(values.slice(begin, end + 1 - begin), first + begin,
+                      variable))
       ++end;
     // A line of two may hide that the second begins another one.
     if (end == begin + 2 && end != values.size() &&
         values[begin] != values[begin + 1])
       --end;
     pieces.push_back(
-        {first + int64_t(end),
-         *line(values.slice(begin, end - begin), first + begin, variable)});
+        {first + int64_t(end), *affineExpr(values.slice(begin, end - begin),
+                                           first + begin, variable)});
     begin = end;
   }
   return joinPieces(pieces, variable);
 }
 
-std::optional<std::string> written::turnsOnLine(ArrayRef<int64_t> values,
-                                                int64_t first,
-                                                StringRef variable) {
+std::optional<std::string> schedtext::affineTripCount(ArrayRef<int64_t> values,
+                                                      int64_t first,
+                                                      StringRef variable) {
   auto isSome = [](int64_t value) { return value > 0; };
   size_t begin = llvm::find_if(values, isSome) - values.begin();
   size_t count = llvm::count_if(values, isSome);
@@ -80,21 +82,23 @@ std::optional<std::string> written::turnsOnLine(ArrayRef<int64_t> values,
     return std::nullopt;
   std::vector<int64_t> two{some[0], some[0] + slope};
   if (count < 2)
-    return line(slope == 0 ? some : ArrayRef(two), first + begin, variable);
-  return line(some, first + begin, variable);
+    return affineExpr(slope == 0 ? some : ArrayRef(two), first + begin,
+                      variable);
+  return affineExpr(some, first + begin, variable);
 }
 
-std::string written::formulaOrList(ArrayRef<int64_t> values, StringRef variable,
-                                   int64_t first) {
-  std::string pieces = formula(values, variable, first);
+std::string schedtext::piecewiseExprOrList(ArrayRef<int64_t> values,
+                                           StringRef variable, int64_t first) {
+  std::string pieces = piecewiseExpr(values, variable, first);
   std::string list = fmt::format(
       "[{}][{}]", fmt::join(values, ", "),
       first == 0 ? variable.str() : fmt::format("{} - {}", variable, first));
   return list.size() < pieces.size() ? list : pieces;
 }
 
-std::string written::formula(ArrayRef<int64_t> values, StringRef variable,
-                             function_ref<std::string(int64_t)> text) {
+std::string schedtext::piecewiseExpr(ArrayRef<int64_t> values,
+                                     StringRef variable,
+                                     function_ref<std::string(int64_t)> text) {
   std::vector<Piece> pieces;
   for (size_t i = 0; i != values.size(); ++i)
     if (i + 1 == values.size() || values[i + 1] != values[i])

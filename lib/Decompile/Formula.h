@@ -3,26 +3,26 @@
 
 #include "ppcc/Support/LLVM.h"
 
-namespace ppcc::written {
+namespace ppcc::schedtext {
 
 /// `7 - r` for the values 7, 6, 5 at r = 0, 1, 2 and so on, from `first` on;
 /// nothing when they do not lie on a line.
-std::optional<std::string> line(ArrayRef<int64_t> values, int64_t first,
-                                StringRef variable);
+std::optional<std::string> affineExpr(ArrayRef<int64_t> values, int64_t first,
+                                      StringRef variable);
 
 /// An expression that has these values from `first` on: lines of whole numbers,
 /// joined by conditions.
-std::string formula(ArrayRef<int64_t> values, StringRef variable,
-                    int64_t first = 0);
-
-/// The same, or a list if that is shorter.
-std::string formulaOrList(ArrayRef<int64_t> values, StringRef variable,
+std::string piecewiseExpr(ArrayRef<int64_t> values, StringRef variable,
                           int64_t first = 0);
 
-/// For how often a loop turns, where no turn may be any number below 1: a line
+/// The same, or a list if that is shorter.
+std::string piecewiseExprOrList(ArrayRef<int64_t> values, StringRef variable,
+                                int64_t first = 0);
+
+/// For how often a loop runs, where 0 may be any number below 1: a line
 /// if there is one.
-std::optional<std::string> turnsOnLine(ArrayRef<int64_t> values, int64_t first,
-                                       StringRef variable);
+std::optional<std::string> affineTripCount(ArrayRef<int64_t> values,
+                                           int64_t first, StringRef variable);
 
 /// What holds up to, not including, `end`.
 struct Piece {
@@ -33,7 +33,7 @@ struct Piece {
 std::string joinPieces(ArrayRef<Piece> pieces, StringRef variable);
 
 /// A formula for numbers that `text` writes.
-std::string formula(ArrayRef<int64_t> values, StringRef variable,
-                    function_ref<std::string(int64_t)> text);
+std::string piecewiseExpr(ArrayRef<int64_t> values, StringRef variable,
+                          function_ref<std::string(int64_t)> text);
 
-} // namespace ppcc::written
+} // namespace ppcc::schedtext

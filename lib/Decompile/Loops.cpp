@@ -2,12 +2,12 @@
 #include "ppcc/Decompile/ScheduleText.h"
 
 using namespace ppcc;
-using namespace ppcc::written;
+using namespace ppcc::schedtext;
 
-Bodies::List Bodies::compress(ArrayRef<uint32_t> letters, Fold fold) {
+BodyTable::List BodyTable::compress(ArrayRef<uint32_t> letters, Fold fold) {
   List items;
   for (uint32_t one : letters) {
-    uint32_t body = letter(one);
+    uint32_t body = symbol(one);
     if (fold == Fold::RunsFirst && !items.empty() && items.back().body == body)
       ++items.back().count;
     else
@@ -17,20 +17,20 @@ Bodies::List Bodies::compress(ArrayRef<uint32_t> letters, Fold fold) {
   return items;
 }
 
-uint32_t Bodies::add(Body body) {
+uint32_t BodyTable::add(Body body) {
   auto [place, isNew] = numbers.try_emplace(std::move(body), bodies.size());
   if (isNew)
     bodies.push_back(&place->first);
   return place->second;
 }
 
-void Bodies::foldAll(List &items, Fold fold) {
+void BodyTable::foldAll(List &items, Fold fold) {
   while (foldOnce(items, fold)) {
   }
 }
 
 /// Whether what begins there is not itself a loop.
-static bool isPrimitive(ArrayRef<Bodies::Item> body) {
+static bool isPrimitive(ArrayRef<BodyTable::Item> body) {
   for (size_t part = 1; part <= body.size() / 2; ++part)
     if (body.size() % part == 0 &&
         body.drop_front(part) == body.drop_back(part))
@@ -38,7 +38,7 @@ static bool isPrimitive(ArrayRef<Bodies::Item> body) {
   return true;
 }
 
-bool Bodies::foldOnce(List &items, Fold fold) {
+bool BodyTable::foldOnce(List &items, Fold fold) {
   constexpr size_t longest = 64;
   bool isLast = fold == Fold::LongestLast || fold == Fold::WidestLast;
   size_t size = items.size(), best = 0, at = 0, length = 0, times = 0;
@@ -49,7 +49,7 @@ bool Bodies::foldOnce(List &items, Fold fold) {
       size_t count = run / period + 1, saved = (count - 1) * period;
       // A loop of two is shorter for a letter alone.
       if (count == 1 ||
-          (saved == 1 && !(items[i].count == 1 && isLetter(items[i].body))))
+          (saved == 1 && !(items[i].count == 1 && isSymbol(items[i].body))))
         continue;
       size_t worth = saved;
       if (fold == Fold::WidestLast &&

@@ -4,10 +4,10 @@
 #include "ppcc/Decompile/ScheduleText.h"
 
 using namespace ppcc;
-using namespace ppcc::written;
+using namespace ppcc::schedtext;
 
-Phases written::inPhases(ArrayRef<uint32_t> letters, size_t firstBack,
-                         size_t lastForward) {
+Phases schedtext::splitIntoPhases(ArrayRef<uint32_t> letters, size_t firstBack,
+                                  size_t lastForward) {
   auto part = [&](size_t begin, size_t end) {
     return letters.slice(begin, end - begin).vec();
   };
@@ -17,13 +17,13 @@ Phases written::inPhases(ArrayRef<uint32_t> letters, size_t firstBack,
 }
 
 RankText ScheduleText::textOf(const Phases &phases, uint32_t mark,
-                              Bodies::Fold fold) {
+                              BodyTable::Fold fold) {
   RankText text;
   text.shape.push_back(mark);
   for (const auto &[name, letters] : phases) {
     if (letters.empty())
       continue;
-    text.phases.push_back({name, bodies.compress(letters, fold)});
+    text.phases.push_back({name, bodyTable.compress(letters, fold)});
     text.shape.push_back(
         phaseNumbers.try_emplace(name, phaseNumbers.size()).first->second);
     shapeOf(text.phases.back().items, text.shape, text.counts);
@@ -31,36 +31,37 @@ RankText ScheduleText::textOf(const Phases &phases, uint32_t mark,
   return text;
 }
 
-void ScheduleText::shapeOf(const Bodies::List &list,
+void ScheduleText::shapeOf(const BodyTable::List &list,
                            std::vector<uint32_t> &shape,
-                           std::vector<Count> &counts) const {
+                           std::vector<TripCount> &counts) const {
   shape.push_back(~0u);
-  for (Bodies::Item item : list) {
+  for (BodyTable::Item item : list) {
     counts.push_back({item.count});
-    if (bodies.isLetter(item.body))
-      shape.push_back(bodies.letterOf(item.body));
+    if (bodyTable.isSymbol(item.body))
+      shape.push_back(bodyTable.symbolOf(item.body));
     else
-      shapeOf(bodies.listOf(item.body), shape, counts);
+      shapeOf(bodyTable.listOf(item.body), shape, counts);
   }
   shape.push_back(~1u);
 }
 
 namespace {
 
-using Counts = std::vector<Count>;
+using TripCounts = std::vector<TripCount>;
 
 /// How often each of the words comes, one after another, for all to be the
 /// letters: as often as can be for those in front. O(words * letters).
 std::optional<std::vector<int64_t>>
-turnsOf(ArrayRef<std::vector<uint32_t>> words, ArrayRef<uint32_t> letters) {
-  constexpr size_t mostPlaces = 1 << 20;
+tripCountsOf(ArrayRef<std::vector<uint32_t>> words,
+             ArrayRef<uint32_t> letters) {
+  constexpr size_t maxCells = 1 << 20;
   size_t width = letters.size() + 1;
-  if (words.size() > mostPlaces / width)
+  if (words.size() > maxCells / width)
     return std::nullopt;
   // Whether the words from one on can be all letters from a place on.
   std::vector<bool> fits((words.size() + 1) * width);
   fits.back() = true;
-  auto turns = [&](size_t word, size_t at) {
+  auto repeatsAt = [&](size_t word, size_t at) {
     size_t length = words[word].size();
     return length <= letters.size() - at && fits[word * width + at + length] &&
            letters.slice(at, length) == ArrayRef(words[word]);
@@ -68,12 +69,12 @@ turnsOf(ArrayRef<std::vector<uint32_t>> words, ArrayRef<uint32_t> letters) {
   for (size_t word = words.size(); word-- != 0;)
     for (size_t at = width; at-- != 0;)
       fits[word * width + at] =
-          fits[(word + 1) * width + at] || turns(word, at);
+          fits[(word + 1) * width + at] || repeatsAt(word, at);
   if (!fits.front())
     return std::nullopt;
   std::vector<int64_t> counts(words.size());
   for (size_t word = 0, at = 0; word != words.size(); ++word)
-    for (; turns(word, at); at += words[word].size())
+    for (; repeatsAt(word, at); at += words[word].size())
       ++counts[word];
   return counts;
 }
@@ -82,14 +83,14 @@ turnsOf(ArrayRef<std::vector<uint32_t>> words, ArrayRef<uint32_t> letters) {
 class RankGroups {
 public:
   RankGroups(ScheduleText &out, std::vector<RankText> given, uint32_t first,
-             uint32_t stride, const std::string &turns,
+             uint32_t stride, const std::string &periods,
              ScheduleText::Statement statement, StringRef variable)
       : out(out), texts(std::move(given)), first(first), stride(stride),
-        turns(turns), statement(statement), variable(variable) {
+        periods(periods), statement(statement), variable(variable) {
     if (isFamily())
       return;
     for (const RankText &text : texts)
-      words.push_back(*spell(text, text.counts, SIZE_MAX));
+      words.push_back(*unfold(text, text.counts, SIZE_MAX));
   }
 
   /// In the pieces that cost least.
@@ -127,13 +128,13 @@ private:
   struct Cover {
     RankText text;
     uint32_t begin;
-    std::deque<Counts> counts;
+    std::deque<TripCounts> counts;
 
     uint32_t end() const { return begin + counts.size(); }
-    const Counts &of(uint32_t rank) const { return counts[rank - begin]; }
+    const TripCounts &of(uint32_t rank) const { return counts[rank - begin]; }
   };
 
-  bool isFamily() const { return !turns.empty(); }
+  bool isFamily() const { return !periods.empty(); }
   uint32_t rankOf(uint32_t text) const { return first + text * stride; }
 
   size_t lettersOf(uint32_t rank) const {
@@ -145,13 +146,15 @@ private:
 
   /// The text of each rank, and one with other loops, as far as each goes.
   void findCovers() {
-    constexpr size_t mostLetters = 4096, mostRanks = 32;
+    constexpr size_t maxSymbols = 4096, maxFoldedRanks = 32;
     for (uint32_t rank = 0; rank != texts.size(); ++rank) {
       add(texts[rank], rank);
       size_t letters = isFamily() ? 0 : lettersOf(rank);
-      if (letters != 0 && letters <= mostLetters && texts.size() <= mostRanks)
-        for (auto fold : {Bodies::Fold::Longest, Bodies::Fold::LongestLast,
-                          Bodies::Fold::WidestLast})
+      if (letters != 0 && letters <= maxSymbols &&
+          texts.size() <= maxFoldedRanks)
+        for (auto fold :
+             {BodyTable::Fold::Longest, BodyTable::Fold::LongestLast,
+              BodyTable::Fold::WidestLast})
           add(out.textOf(words[rank], texts[rank].shape.front(), fold), rank);
     }
   }
@@ -186,54 +189,55 @@ private:
 
   /// Those with which the text stands for a rank: on the line of its neighbour
   /// and the one behind that, if there is one.
-  std::optional<Counts> countsFor(const Cover &cover, uint32_t rank,
-                                  const Counts &last,
-                                  const Counts *before) const {
+  std::optional<TripCounts> countsFor(const Cover &cover, uint32_t rank,
+                                      const TripCounts &last,
+                                      const TripCounts *before) const {
     const RankText &text = cover.text, &own = texts[rank];
     if (isFamily()) {
       if (own.shape != text.shape ||
-          !std::ranges::equal(own.counts, last, {}, &Count::more, &Count::more))
+          !std::ranges::equal(own.counts, last, {}, &TripCount::perPeriod,
+                              &TripCount::perPeriod))
         return std::nullopt;
       return own.counts;
     }
     if (own.shape.front() != text.shape.front())
       return std::nullopt;
     if (before) {
-      Counts next = last;
+      TripCounts next = last;
       for (auto [count, other] : llvm::zip(next, *before))
-        count.turns = std::max<int64_t>(0, 2 * count.turns - other.turns);
-      if (spell(text, next, lettersOf(rank)) == words[rank])
+        count.base = std::max<int64_t>(0, 2 * count.base - other.base);
+      if (unfold(text, next, lettersOf(rank)) == words[rank])
         return next;
     }
     return own.shape == text.shape ? own.counts : fitted(text, rank);
   }
 
   /// The letters that a text stands for, unless they are more than `most`.
-  std::optional<Phases> spell(const RankText &text, const Counts &counts,
-                              size_t most) const {
+  std::optional<Phases> unfold(const RankText &text, const TripCounts &counts,
+                               size_t limit) const {
     Phases result;
-    const Count *count = counts.data();
+    const TripCount *count = counts.data();
     for (const RankPhase &phase : text.phases) {
       std::vector<uint32_t> letters;
-      if (!spell(phase.items, count, letters, most))
+      if (!unfold(phase.items, count, letters, limit))
         return std::nullopt;
       if (!letters.empty())
         result.push_back({phase.name, std::move(letters)});
     }
     return result;
   }
-  bool spell(const Bodies::List &list, const Count *&count,
-             std::vector<uint32_t> &letters, size_t most) const {
-    for (Bodies::Item item : list) {
-      size_t begin = letters.size(), turns = (count++)->turns;
-      if (out.bodies.isLetter(item.body))
-        letters.push_back(out.bodies.letterOf(item.body));
-      else if (!spell(out.bodies.listOf(item.body), count, letters, most))
+  bool unfold(const BodyTable::List &list, const TripCount *&count,
+              std::vector<uint32_t> &letters, size_t limit) const {
+    for (BodyTable::Item item : list) {
+      size_t begin = letters.size(), base = (count++)->base;
+      if (out.bodyTable.isSymbol(item.body))
+        letters.push_back(out.bodyTable.symbolOf(item.body));
+      else if (!unfold(out.bodyTable.listOf(item.body), count, letters, limit))
         return false;
       size_t length = letters.size() - begin;
-      if (length != 0 && (begin > most || turns > (most - begin) / length))
+      if (length != 0 && (begin > limit || base > (limit - begin) / length))
         return false;
-      letters.resize(begin + length * turns);
+      letters.resize(begin + length * base);
       for (size_t i = begin + length; i < letters.size(); ++i)
         letters[i] = letters[i - length];
     }
@@ -242,9 +246,9 @@ private:
 
   /// The text with other counts, maybe 0, of its outer loops, so that it stands
   /// for a rank.
-  std::optional<Counts> fitted(const RankText &text, uint32_t rank) const {
+  std::optional<TripCounts> fitted(const RankText &text, uint32_t rank) const {
     auto given = words[rank].begin();
-    Counts counts = text.counts;
+    TripCounts counts = text.counts;
     size_t next = 0;
     for (const RankPhase &phase : text.phases) {
       ArrayRef<uint32_t> letters;
@@ -257,34 +261,34 @@ private:
       return std::nullopt;
     return counts;
   }
-  bool fit(const Bodies::List &items, ArrayRef<uint32_t> letters,
-           Counts &counts, size_t &next) const {
+  bool fit(const BodyTable::List &items, ArrayRef<uint32_t> letters,
+           TripCounts &counts, size_t &next) const {
     // What is in a loop around all.
-    if (items.size() == 1 && !out.bodies.isLetter(items[0].body)) {
-      size_t turns = counts[next].turns, part = letters.size() / turns;
-      if (turns > 1 && part * turns == letters.size() &&
+    if (items.size() == 1 && !out.bodyTable.isSymbol(items[0].body)) {
+      size_t base = counts[next].base, part = letters.size() / base;
+      if (base > 1 && part * base == letters.size() &&
           letters.drop_front(part) == letters.drop_back(part))
-        return fit(out.bodies.listOf(items[0].body), letters.take_front(part),
-                   counts, ++next);
+        return fit(out.bodyTable.listOf(items[0].body),
+                   letters.take_front(part), counts, ++next);
     }
     std::vector<std::vector<uint32_t>> loops;
     std::vector<size_t> places;
-    for (Bodies::Item item : items) {
+    for (BodyTable::Item item : items) {
       places.push_back(next++);
       std::vector<uint32_t> &loop = loops.emplace_back();
-      if (out.bodies.isLetter(item.body)) {
-        loop.push_back(out.bodies.letterOf(item.body));
+      if (out.bodyTable.isSymbol(item.body)) {
+        loop.push_back(out.bodyTable.symbolOf(item.body));
         continue;
       }
-      const Count *count = &counts[next];
-      spell(out.bodies.listOf(item.body), count, loop, SIZE_MAX);
+      const TripCount *count = &counts[next];
+      unfold(out.bodyTable.listOf(item.body), count, loop, SIZE_MAX);
       next = count - counts.data();
     }
-    auto turns = turnsOf(loops, letters);
-    if (!turns)
+    auto fittedCounts = tripCountsOf(loops, letters);
+    if (!fittedCounts)
       return false;
-    for (auto [place, value] : llvm::zip(places, *turns))
-      counts[place].turns = value;
+    for (auto [place, value] : llvm::zip(places, *fittedCounts))
+      counts[place].base = value;
     return true;
   }
 
@@ -296,7 +300,7 @@ private:
                               size_t which) const {
     std::vector<int64_t> values;
     for (uint32_t rank = begin; rank != end; ++rank)
-      values.push_back(cover.of(rank)[which].turns);
+      values.push_back(cover.of(rank)[which].base);
     return values;
   }
 
@@ -312,22 +316,23 @@ private:
   }
   std::optional<std::string> lineOf(ArrayRef<int64_t> values,
                                     uint32_t begin) const {
-    return isFamily() ? line(values, begin, index())
-                      : turnsOnLine(values, begin, index());
+    return isFamily() ? affineExpr(values, begin, index())
+                      : affineTripCount(values, begin, index());
   }
 
   std::string countOf(const Cover &cover, uint32_t begin, uint32_t end,
                       size_t which) const {
     auto values = column(cover, begin, end, which);
-    int64_t more = cover.of(begin)[which].more;
+    int64_t perPeriod = cover.of(begin)[which].perPeriod;
     if (!isFamily()) {
       auto simple = lineOf(values, begin);
-      return simple ? *simple : formulaOrList(values, index(), begin);
+      return simple ? *simple : piecewiseExprOrList(values, index(), begin);
     }
-    std::string rest = *line(values, begin, index());
-    if (more == 0)
+    std::string rest = *affineExpr(values, begin, index());
+    if (perPeriod == 0)
       return rest;
-    std::string term = more == 1 ? turns : fmt::format("{} * {}", more, turns);
+    std::string term =
+        perPeriod == 1 ? periods : fmt::format("{} * {}", perPeriod, periods);
     StringRef tail = rest;
     if (tail == "0")
       return term;
@@ -351,20 +356,21 @@ private:
   void writeLoops(const Cover &cover, uint32_t begin, uint32_t end) {
     size_t next = 0;
     auto count = [&] { return countOf(cover, begin, end, next++); };
-    auto action = [&](uint32_t letter) {
-      return statement(letter, rankOf(begin));
+    auto action = [&](uint32_t symbol) {
+      return statement(symbol, rankOf(begin));
     };
     for (const RankPhase &phase : cover.text.phases) {
-      out.inPhase(phase.name, [&] { writeList(phase.items, count, action); });
+      out.writePhase(phase.name,
+                     [&] { writeList(phase.items, count, action); });
     }
   }
 
   /// Gives one count after another.
   using NextCount = function_ref<std::string()>;
   /// Gives the statement of a letter on the ranks that are written.
-  using Action = function_ref<std::string(uint32_t letter)>;
+  using Action = function_ref<std::string(uint32_t symbol)>;
 
-  void writeList(const Bodies::List &list, NextCount count, Action action) {
+  void writeList(const BodyTable::List &list, NextCount count, Action action) {
     constexpr size_t width = 90;
     std::string row;
     auto flush = [&] {
@@ -372,12 +378,12 @@ private:
         out.line(row);
       row.clear();
     };
-    for (Bodies::Item item : list) {
+    for (BodyTable::Item item : list) {
       std::string times = count();
-      if (!out.bodies.isLetter(item.body) && !fitsLine(item.body)) {
+      if (!out.bodyTable.isSymbol(item.body) && !fitsLine(item.body)) {
         flush();
         out.open("repeat " + times);
-        writeList(out.bodies.listOf(item.body), count, action);
+        writeList(out.bodyTable.listOf(item.body), count, action);
         out.close();
         continue;
       }
@@ -402,22 +408,22 @@ private:
 
   /// A short list without long loops.
   bool fitsLine(uint32_t body) const {
-    if (out.bodies.isLetter(body))
+    if (out.bodyTable.isSymbol(body))
       return true;
-    const Bodies::List &list = out.bodies.listOf(body);
-    return list.size() <= 12 && llvm::all_of(list, [&](Bodies::Item item) {
-             return out.bodies.isLetter(item.body);
+    const BodyTable::List &list = out.bodyTable.listOf(body);
+    return list.size() <= 12 && llvm::all_of(list, [&](BodyTable::Item item) {
+             return out.bodyTable.isSymbol(item.body);
            });
   }
 
   std::string oneLine(uint32_t body, NextCount count, Action action) {
-    if (out.bodies.isLetter(body))
-      return action(out.bodies.letterOf(body));
+    if (out.bodyTable.isSymbol(body))
+      return action(out.bodyTable.symbolOf(body));
     std::string row;
-    for (Bodies::Item item : out.bodies.listOf(body)) {
+    for (BodyTable::Item item : out.bodyTable.listOf(body)) {
       std::string times = count();
       row += (row.empty() ? "" : " ") +
-             repeated(times, action(out.bodies.letterOf(item.body)));
+             repeated(times, action(out.bodyTable.symbolOf(item.body)));
     }
     return row;
   }
@@ -425,7 +431,7 @@ private:
   ScheduleText &out;
   std::vector<RankText> texts;
   uint32_t first, stride; ///< Which ranks these are.
-  std::string turns;      ///< What stands for M / period.
+  std::string periods;    ///< What stands for M / period.
   ScheduleText::Statement statement;
   StringRef variable;
   std::vector<Phases> words;
@@ -435,10 +441,10 @@ private:
 } // namespace
 
 void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
-                              const std::string &turns, Statement statement,
+                              const std::string &periods, Statement statement,
                               StringRef variable) {
   auto rows = [&](std::vector<RankText> texts, uint32_t from, uint32_t stride) {
-    RankGroups(*this, std::move(texts), from, stride, turns, statement,
+    RankGroups(*this, std::move(texts), from, stride, periods, statement,
                variable)
         .write();
   };
@@ -456,32 +462,32 @@ void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
     };
     std::vector<std::function<void()>> ways = {[&] { rows(texts, 0, 1); }};
     for (uint32_t by : {2, 3})
-      if (turns.empty() && texts.size() >= 3 * by)
+      if (periods.empty() && texts.size() >= 3 * by)
         ways.push_back([&, by] { apart(by); });
     shortest(ways);
   };
   std::vector<std::function<void()>> ways = {[&] { all(ranks.vec()); }};
   // The phases of the rank that has most of them.
-  const RankText &most =
+  const RankText &longest =
       *llvm::max_element(ranks, [](const RankText &a, const RankText &b) {
         return a.phases.size() < b.phases.size();
       });
   std::set<StringRef> names;
-  for (const RankPhase &phase : most.phases)
+  for (const RankPhase &phase : longest.phases)
     names.insert(phase.name);
-  bool hasEachOnce = names.size() == most.phases.size();
+  bool hasEachOnce = names.size() == longest.phases.size();
   auto isInOrder = [&](const RankText &rank) {
-    auto next = most.phases.begin();
+    auto next = longest.phases.begin();
     return llvm::all_of(rank.phases, [&](const RankPhase &phase) {
-      while (next != most.phases.end() && next->name != phase.name)
+      while (next != longest.phases.end() && next->name != phase.name)
         ++next;
-      return next != most.phases.end() && next++->name == phase.name;
+      return next != longest.phases.end() && next++->name == phase.name;
     });
   };
-  if (turns.empty() && most.phases.size() > 1 && hasEachOnce &&
+  if (periods.empty() && longest.phases.size() > 1 && hasEachOnce &&
       llvm::all_of(ranks, isInOrder))
     ways.push_back([&] {
-      for (const RankPhase &phase : most.phases) {
+      for (const RankPhase &phase : longest.phases) {
         std::vector<RankText> parts;
         for (const RankText &rank : ranks) {
           RankText &part = parts.emplace_back();
@@ -492,7 +498,7 @@ void ScheduleText::writeRanks(ArrayRef<RankText> ranks,
               shapeOf(own.items, part.shape, part.counts);
             }
         }
-        inPhase(phase.name, [&] { all(parts); });
+        writePhase(phase.name, [&] { all(parts); });
       }
     });
   shortest(ways);

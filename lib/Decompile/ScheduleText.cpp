@@ -5,11 +5,11 @@
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 
 using namespace ppcc;
-using namespace ppcc::written;
+using namespace ppcc::schedtext;
 
 using Ranks = std::pair<RankId, RankId>;
 
-ScheduleText::ScheduleText(const Program &program, const WrittenHead &head)
+ScheduleText::ScheduleText(const Program &program, const ScheduleHeader &head)
     : program(program), head(head) {
   for (const Pipe &pipe : program.pipes()) {
     std::string name;
@@ -60,8 +60,8 @@ void ScheduleText::block(const std::string &header,
   close();
 }
 
-void ScheduleText::inPhase(const std::string &name,
-                           function_ref<void()> write) {
+void ScheduleText::writePhase(const std::string &name,
+                              function_ref<void()> write) {
   if (name.empty())
     write();
   else
@@ -156,7 +156,7 @@ void ScheduleText::writePlacement(const Pipe &pipe) {
     return line(laps == 2 ? "placement v;"
                           : fmt::format("placement wave({});", laps));
   line(fmt::format("stages {};", map.size()));
-  line(fmt::format("stage s on rank {};", formula(map, "s")));
+  line(fmt::format("stage s on rank {};", piecewiseExpr(map, "s")));
 }
 
 void ScheduleText::addTensors(PipeId id,
@@ -188,8 +188,8 @@ void ScheduleText::addTensors(PipeId id,
 
 /// The pairs of ranks between which messages go that none of the settings is
 /// about.
-static std::set<Ranks> otherPairs(const Program &program,
-                                  ArrayRef<const CostSetting *> settings) {
+static std::set<Ranks> uncoveredPairs(const Program &program,
+                                      ArrayRef<const CostSetting *> settings) {
   std::set<Ranks> pairs;
   forEachEdge(program.pipes(), [&](PipeId pipe, StageId from, StageId to) {
     pairs.insert(
@@ -203,8 +203,8 @@ static std::set<Ranks> otherPairs(const Program &program,
 
 /// What is said of all links; nothing where that differs, or a message without
 /// it takes no number.
-static std::optional<int64_t> usualOf(Cost what,
-                                      ArrayRef<const CostSetting *> inEffect) {
+static std::optional<int64_t>
+defaultOf(Cost what, ArrayRef<const CostSetting *> inEffect) {
   std::optional<int64_t> usual;
   if (what == Cost::Latency)
     usual = 0;
@@ -217,15 +217,15 @@ static std::optional<int64_t> usualOf(Cost what,
   return usual;
 }
 
-std::string written::unsaid(const Program &program) {
+std::string schedtext::inexpressibleCost(const Program &program) {
   auto inEffect = program.costs().inEffect(program.pipes().size());
   for (Cost what : {Cost::Latency, Cost::Bandwidth}) {
     std::vector<const CostSetting *> links;
     llvm::copy_if(inEffect, std::back_inserter(links), [&](auto *setting) {
       return setting->what == what && setting->link;
     });
-    if (!links.empty() && !otherPairs(program, links).empty() &&
-        !usualOf(what, inEffect))
+    if (!links.empty() && !uncoveredPairs(program, links).empty() &&
+        !defaultOf(what, inEffect))
       return fmt::format("the `{}` of some pairs of ranks, where there is not "
                          "one for all others",
                          rowOf(what).item);
@@ -234,8 +234,9 @@ std::string written::unsaid(const Program &program) {
 }
 
 /// Values by a number, as conditions on it.
-static std::string byNumber(const std::map<int64_t, std::string> &values,
-                            StringRef number) {
+static std::string
+piecewiseByNumber(const std::map<int64_t, std::string> &values,
+                  StringRef number) {
   std::vector<Piece> pieces;
   for (const auto &[at, value] : values) {
     if (pieces.empty() || pieces.back().text != value)
@@ -257,21 +258,21 @@ std::string ScheduleText::factorsText(const CostSetting &setting) const {
                             ? ""
                             : subjectOf(setting, program.kinds()) + " ";
   return fmt::format("{} {}microbatch m = {};", row.item, subject,
-                     byNumber(factors, "m"));
+                     piecewiseByNumber(factors, "m"));
 }
 
 /// `latency = a == 0 and b == 1 ? 0.5 : 0;`, or by the number of the pair where
 /// there are many.
 void ScheduleText::writeLinks(StringRef item,
                               ArrayRef<const CostSetting *> settings) {
-  constexpr size_t mostByName = 16;
+  constexpr size_t maxNamedPairs = 16;
   const CostRow &row = rowOf(settings.front()->what);
   std::map<Ranks, std::string> values;
   for (const CostSetting *setting : settings)
     values[*setting->link] = row.number.format(setting->values.front());
   if (auto usual =
-          usualOf(row.what, program.costs().inEffect(program.pipes().size())))
-    for (Ranks pair : otherPairs(program, settings))
+          defaultOf(row.what, program.costs().inEffect(program.pipes().size())))
+    for (Ranks pair : uncoveredPairs(program, settings))
       values[pair] = row.number.format(*usual);
   std::map<StringRef, std::vector<std::string>> byValue;
   for (const auto &[pair, value] : values)
@@ -280,7 +281,7 @@ void ScheduleText::writeLinks(StringRef item,
   auto usual = llvm::max_element(byValue, [](auto &a, auto &b) {
     return a.second.size() < b.second.size();
   });
-  if (values.size() - usual->second.size() <= mostByName) {
+  if (values.size() - usual->second.size() <= maxNamedPairs) {
     std::string value;
     for (const auto &[number, pairs] : byValue)
       if (number != usual->first)
@@ -292,7 +293,7 @@ void ScheduleText::writeLinks(StringRef item,
     byPair[int64_t(pair.first.value) * program.numRanks() + pair.second.value] =
         value;
   std::string number = fmt::format("(a * {} + b)", program.numRanks());
-  line(fmt::format("{} = {};", item, byNumber(byPair, number)));
+  line(fmt::format("{} = {};", item, piecewiseByNumber(byPair, number)));
 }
 
 void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
@@ -315,7 +316,7 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
       links[row.item].push_back(setting);
       continue;
     }
-    if (row.spread == CostSpread::Microbatches) {
+    if (row.granularity == CostGranularity::Microbatches) {
       if (!setting->values.empty())
         lines.push_back(factorsText(*setting));
       continue;
@@ -326,14 +327,15 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
     bool isList = setting->values.size() > 1;
     if (setting->pipe && program.pipes().size() > 1)
       name += " pipe " + nameOf(*setting->pipe);
-    StringRef variable = row.spread == CostSpread::Ranks ? "r" : "s";
+    StringRef variable = row.granularity == CostGranularity::Ranks ? "r" : "s";
     if (isList)
-      name += row.spread == CostSpread::Ranks ? " rank r" : " stage s";
+      name +=
+          row.granularity == CostGranularity::Ranks ? " rank r" : " stage s";
     auto number = [&](int64_t value) { return row.number.format(value); };
-    lines.push_back(fmt::format("{} = {};", name,
-                                isList
-                                    ? formula(setting->values, variable, number)
-                                    : number(setting->values.front())));
+    lines.push_back(
+        fmt::format("{} = {};", name,
+                    isList ? piecewiseExpr(setting->values, variable, number)
+                           : number(setting->values.front())));
   }
   if (owner == CostOwner::Cluster && !head.transports.empty())
     lines.push_back("transport " + head.transports + ";");

@@ -29,11 +29,11 @@ struct OptionParser::Impl {
     std::set<const CLI::Option *> options;
   };
   std::vector<Scope> scopes;
-  std::vector<std::function<std::string()>> rules;
+  std::vector<std::function<std::string()>> checks;
   std::vector<std::pair<const CLI::Option *, const std::string *>> outputs;
 
   void list() const;
-  std::string misuse() const;
+  std::string findConflict() const;
   const CLI::Option *optionOf(StringRef arg) const;
   std::string wrongValue() const;
   std::string unknownOption() const;
@@ -118,14 +118,14 @@ static std::string nameOf(const CLI::Option &option) {
 }
 
 /// What is wrong with the options that were given, all together.
-std::string OptionParser::Impl::misuse() const {
+std::string OptionParser::Impl::findConflict() const {
   for (const CLI::Option *option : app.get_options())
     for (const Scope &scope : scopes)
       if (option->count() != 0 && scope.options.count(option) && !scope.holds())
         return nameOf(*option) + ": " + scope.why;
-  for (const auto &rule : rules)
-    if (std::string wrong = rule(); !wrong.empty())
-      return wrong;
+  for (const auto &rule : checks)
+    if (std::string error = rule(); !error.empty())
+      return error;
   for (const auto &[option, path] : outputs)
     for (const auto &[other, otherPath] : outputs)
       if (other != option && isSameFile(*path, *otherPath, out))
@@ -161,8 +161,8 @@ void OptionParser::group(Text title, function_ref<void()> declare) {
   impl->app.option_defaults()->group(outer);
 }
 
-void OptionParser::only(std::function<bool()> holds, Text why,
-                        function_ref<void()> declare) {
+void OptionParser::onlyIf(std::function<bool()> holds, Text why,
+                          function_ref<void()> declare) {
   auto options = impl->app.get_options();
   std::set<const CLI::Option *> before(options.begin(), options.end()), own;
   declare();
@@ -172,8 +172,8 @@ void OptionParser::only(std::function<bool()> holds, Text why,
   impl->scopes.push_back({std::move(holds), why, std::move(own)});
 }
 
-void OptionParser::rule(std::function<std::string()> wrong) {
-  impl->rules.push_back(std::move(wrong));
+void OptionParser::addCheck(std::function<std::string()> error) {
+  impl->checks.push_back(std::move(error));
 }
 
 bool OptionParser::isGiven(Text name) const {
@@ -205,11 +205,11 @@ void OptionParser::output(Text names, std::string &value, Text summary) {
   impl->outputs.push_back({option, &value});
 }
 
-void OptionParser::numberInto(Text names, uint64_t least, uint64_t most,
+void OptionParser::numberInto(Text names, uint64_t min, uint64_t max,
                               Text summary, std::function<void(uint64_t)> set) {
   impl->app.add_option_function<uint64_t>(names, std::move(set), summary)
       ->option_text("N")
-      ->check(CLI::Range(least, most));
+      ->check(CLI::Range(min, max));
 }
 
 void OptionParser::choice(Text names, Text summary,
@@ -227,24 +227,24 @@ void OptionParser::choice(Text names, Text summary,
 }
 
 /// Lets `take` judge a value, as CLI11 wants to know of it.
-static auto judge(const std::string &names, OptionParser::Take take) {
+static auto validator(const std::string &names, OptionParser::Parse take) {
   return [=](const std::string &text) {
     if (std::string error = take(text); !error.empty())
       throw CLI::ValidationError(names, error);
   };
 }
 
-void OptionParser::parsed(Text names, Text summary, Take take, Text meta) {
+void OptionParser::parsed(Text names, Text summary, Parse take, Text meta) {
   impl->app
-      .add_option_function<std::string>(names, judge(names, std::move(take)),
-                                        summary)
+      .add_option_function<std::string>(
+          names, validator(names, std::move(take)), summary)
       ->option_text(meta);
 }
 
-void OptionParser::each(Text names, Text meta, Text summary, Take take,
-                        char delimiter) {
+void OptionParser::repeated(Text names, Text meta, Text summary, Parse take,
+                            char delimiter) {
   using Texts = std::vector<std::string>;
-  auto takeAll = [one = judge(names, std::move(take))](const Texts &texts) {
+  auto takeAll = [one = validator(names, std::move(take))](const Texts &texts) {
     llvm::for_each(texts, one);
   };
   impl->app.add_option_function<Texts>(names, takeAll, summary)
@@ -255,17 +255,17 @@ void OptionParser::each(Text names, Text meta, Text summary, Take take,
       ->allow_extra_args(false);
 }
 
-void OptionParser::each(Text names, Text meta, std::vector<std::string> &values,
-                        Text summary) {
-  each(names, meta, summary,
-       [&values](Text value) { return values.push_back(value), ""; });
+void OptionParser::repeated(Text names, Text meta,
+                            std::vector<std::string> &values, Text summary) {
+  repeated(names, meta, summary,
+           [&values](Text value) { return values.push_back(value), ""; });
 }
 
 void OptionParser::exclude(Text name, Text other) {
   impl->app.get_option(name)->excludes(impl->app.get_option(other));
 }
 
-int OptionParser::wrong(StringRef text) const {
+int OptionParser::usageError(StringRef text) const {
   const std::string &name = impl->app.get_name();
   impl->err << name << ": error: " << printable(text) << "\nnote: `" << name
             << " --help` lists the options\n";
@@ -280,11 +280,11 @@ std::optional<int> OptionParser::parse() {
   }
   for (auto problem : {&Impl::wrongValue, &Impl::unknownOption})
     if (std::string text = (*impl.*problem)(); !text.empty())
-      return wrong(text);
+      return usageError(text);
   try {
     impl->app.parse(static_cast<int>(args.size()), args.data());
-    std::string text = impl->misuse();
-    return text.empty() ? std::nullopt : std::optional(wrong(text));
+    std::string text = impl->findConflict();
+    return text.empty() ? std::nullopt : std::optional(usageError(text));
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0) { // --help or --version.
       std::ostringstream text, unused;
@@ -292,7 +292,7 @@ std::optional<int> OptionParser::parse() {
       impl->out << text.str();
       return Success;
     }
-    return wrong(error.what());
+    return usageError(error.what());
   }
 }
 

@@ -27,15 +27,15 @@ std::vector<OptionText> ppcc::optionsOf(ToolMain *run) {
 
 std::string ppcc::commandsWith(StringRef option) {
   std::vector<std::string> names;
-  auto look = [&](const std::string &name, ToolMain *run) {
+  auto addIfDeclared = [&](const std::string &name, ToolMain *run) {
     for (const OptionText &one : optionsOf(run))
       if (llvm::is_contained(llvm::split(one.names, ','), option))
         names.push_back("`" + name + "`");
   };
   for (const Command &command : commands())
-    look("ppcc " + command.name.str(), command.run);
-  look("ppcc-opt", runOpt);
-  look("ppcc-profile", runProfile);
+    addIfDeclared("ppcc " + command.name.str(), command.run);
+  addIfDeclared("ppcc-opt", runOpt);
+  addIfDeclared("ppcc-profile", runProfile);
   return names.empty() ? ""
                        : llvm::join(names, ", ") +
                              (names.size() == 1 ? " has it" : " have it");

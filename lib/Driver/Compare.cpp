@@ -35,10 +35,10 @@ struct Row {
   std::string schedule;
   std::vector<ProgramParam> params;
   Time makespan;
-  std::vector<std::string> figures;
+  std::vector<std::string> metrics;
   std::optional<bool> fits; ///< The limits of all ranks, if there are any.
 };
-constexpr const char *figureNames[] = {
+constexpr const char *metricNames[] = {
     "transport",          "makespan",    "bound",  "bubble rate",
     "global bubble rate", "activations", "memory", "messages"};
 
@@ -46,18 +46,18 @@ void declare(OptionParser &parser, CompareOptions &options) {
   parser.positional("INPUT", options.inputs,
                     "The schedules or programs: files, or names of the "
                     "library");
-  parser.each("--sweep", "NAME=VALUE,...",
-              "Give a parameter several values: M=8,16,32; with several of "
-              "these, each with each",
-              [&](const std::string &text) {
-                sema::ParamValue given;
-                std::string wrong = parseDefinition(text, given);
-                Sweep &sweep = options.sweeps.emplace_back();
-                sweep.name = given.name;
-                for (StringRef value : llvm::split(given.value, ','))
-                  sweep.values.push_back(value.str());
-                return wrong;
-              });
+  parser.repeated("--sweep", "NAME=VALUE,...",
+                  "Give a parameter several values: M=8,16,32; with several of "
+                  "these, each with each",
+                  [&](const std::string &text) {
+                    sema::ParamValue given;
+                    std::string wrong = parseDefinition(text, given);
+                    Sweep &sweep = options.sweeps.emplace_back();
+                    sweep.name = given.name;
+                    for (StringRef value : llvm::split(given.value, ','))
+                      sweep.values.push_back(value.str());
+                    return wrong;
+                  });
   parser.choice("--format",
                 "How to write the table; html draws the runs instead",
                 {"text", "csv", "markdown", "json", "html"}, options.format);
@@ -65,7 +65,7 @@ void declare(OptionParser &parser, CompareOptions &options) {
                 "What costs are of: a stage, or a rank's share of a "
                 "microbatch, however many stages it has",
                 {{"stage", false}, {"rank", true}},
-                options.request.costs.byRank);
+                options.request.costs.perRank);
   addDiagnosticsFormat(parser, options.console);
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
@@ -89,10 +89,10 @@ public:
   }
 
   static size_t combinations(ArrayRef<Sweep> sweeps) {
-    constexpr size_t most = 1'000'000'000'000;
+    constexpr size_t maxCombinations = 1'000'000'000'000;
     size_t count = 1;
     for (const Sweep &sweep : sweeps)
-      count = std::min(count * sweep.values.size(), most);
+      count = std::min(count * sweep.values.size(), maxCombinations);
     return count;
   }
 
@@ -133,7 +133,7 @@ private:
       return Success;
     Request request = options.request;
     request.input = input;
-    request.sharesParams = true;
+    request.ignoresUnknownParams = true;
     request.checksMemory = false;
     for (sema::ParamValue &value : valuesOf(number))
       request.params.push_back(std::move(value));
@@ -184,8 +184,8 @@ private:
     pageRows += program.size();
     if (pageRows > maxPageRows)
       return session->diags.report<diag::PictureTooLarge>(
-          Place(program.name()), pageRows, "actions and messages", maxPageRows,
-          "a page");
+          Location(program.name()), pageRows, "actions and messages",
+          maxPageRows, "a page");
     programs.push_back(std::move(program));
     runs.push_back({programs.back(), transport});
     return true;
@@ -251,7 +251,7 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
   std::vector<std::string> params = shownParams(options, rows);
   std::vector<std::string> columns = {"schedule"};
   llvm::append_range(columns, params);
-  llvm::append_range(columns, figureNames);
+  llvm::append_range(columns, metricNames);
   bool hasLimits =
       llvm::any_of(rows, [](const Row &row) { return row.fits.has_value(); });
   if (hasLimits)
@@ -263,7 +263,7 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
       auto *param = findBy(row.params, name, &ProgramParam::name);
       cells.push_back(param ? param->value : "");
     }
-    llvm::append_range(cells, row.figures);
+    llvm::append_range(cells, row.metrics);
     if (hasLimits)
       cells.push_back(!row.fits ? "" : *row.fits ? "yes" : "no");
     table.add(std::move(cells));
@@ -287,11 +287,11 @@ void printJson(ArrayRef<Row> rows, raw_ostream &out) {
               llvm::consumeError(value.takeError());
           }
         });
-        for (auto [name, figure] : llvm::zip(figureNames, row.figures)) {
+        for (auto [name, figure] : llvm::zip(metricNames, row.metrics)) {
           std::string key = name;
           std::replace(key.begin(), key.end(), ' ', '_');
           json.attributeBegin(key);
-          figure == row.figures.front() ? json.value(figure)
+          figure == row.metrics.front() ? json.value(figure)
                                         : json.rawValue(figure);
           json.attributeEnd();
         }
@@ -321,9 +321,9 @@ int ppcc::runCompare(const Invocation &call) {
     if (!comparison.running.empty())
       found.notes.push_back({{}, "while comparing " + comparison.running});
   });
-  constexpr size_t mostRuns = 100'000;
-  if (runs > mostRuns) {
-    session->diags.report<diag::TooManyRuns>({}, runs, mostRuns);
+  constexpr size_t maxRuns = 100'000;
+  if (runs > maxRuns) {
+    session->diags.report<diag::TooManyRuns>({}, runs, maxRuns);
     return Errors;
   }
   ExitCode code = comparison.run(*session);

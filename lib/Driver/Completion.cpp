@@ -20,13 +20,13 @@ void writeWords(const Invocation &call) {
   raw_ostream &out = call.out;
   // bash parts --emit=json at the sign.
   std::vector<StringRef> words(given.begin(), given.end());
-  StringRef begun = words.empty() || words.back() == "=" ? "" : words.back();
+  StringRef prefix = words.empty() || words.back() == "=" ? "" : words.back();
   if (!words.empty() && words.back() != "=")
     words.pop_back();
   llvm::erase_if(words, [](StringRef word) { return word == "="; });
   auto put = [&](StringRef front, StringRef word, StringRef what,
                  StringRef behind = "") {
-    if ((front + word).str().starts_with(begun.str()))
+    if ((front + word).str().starts_with(prefix.str()))
       out << front << word << '\t' << brief(what) << '\t' << behind << '\n';
   };
   auto *command = words.empty()
@@ -34,8 +34,8 @@ void writeWords(const Invocation &call) {
                       : findBy(commands(), words.front(), &Command::name);
   command = command ? command : commands().begin(); // It builds.
   std::vector<OptionText> options = optionsOf(command->run);
-  auto [name, value] = begun.split('=');
-  bool isParted = begun.starts_with("--") && name != begun;
+  auto [name, value] = prefix.split('=');
+  bool isParted = prefix.starts_with("--") && name != prefix;
   StringRef before = isParted || words.empty() ? name : words.back();
   for (const auto &[names, meta, choices, summary] : options)
     if (!meta.empty() && llvm::is_contained(llvm::split(names, ','), before)) {
@@ -46,7 +46,7 @@ void writeWords(const Invocation &call) {
         out << '\n';
       return;
     }
-  if (begun.starts_with("-")) {
+  if (prefix.starts_with("-")) {
     for (const auto &[names, meta, choices, summary] : options)
       for (StringRef name : llvm::split(names, ','))
         put("", name, summary,
@@ -130,7 +130,7 @@ int ppcc::runCompletion(const Invocation &call) {
     return *code;
   auto *shell = findBy(shells, name, &Shell::name);
   if (!shell)
-    return parser.wrong("`" + name + "` is none of bash, zsh, fish");
+    return parser.usageError("`" + name + "` is none of bash, zsh, fish");
   call.out << shell->script;
   return Success;
 }

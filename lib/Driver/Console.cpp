@@ -36,8 +36,8 @@ ppcc::consoleSession(const Invocation &call, const ConsoleOptions &options,
 }
 
 ExitCode ppcc::exitCodeOf(const Compiled &compiled, raw_ostream &err) {
-  if (!compiled.misuse.empty()) {
-    err << "ppcc: error: " << compiled.misuse
+  if (!compiled.usageError.empty()) {
+    err << "ppcc: error: " << compiled.usageError
         << "\nnote: `ppcc --help` lists the options\n";
     return Usage;
   }

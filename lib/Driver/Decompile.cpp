@@ -67,14 +67,14 @@ int ppcc::runDecompile(const Invocation &call) {
     return code;
   const Program &program = compiled.program;
   auto refuse = [&](const std::string &why) {
-    session->diags.report<diag::CannotDecompile>(Place(program.name()), why);
+    session->diags.report<diag::CannotDecompile>(Location(program.name()), why);
     session->flush();
     return Errors;
   };
   if (program.kinds().hasDeclared())
     return refuse(fmt::format("it has the declared action `{}`",
-                              program.kinds().declaredRows().front().letters));
-  if (std::string what = written::unsaid(program); !what.empty())
+                              program.kinds().declaredRows().front().mnemonic));
+  if (std::string what = schedtext::inexpressibleCost(program); !what.empty())
     return refuse("no schedule can say " + what);
   std::string text =
       decompile(program, nameFor(name.empty() ? program.name() : name));
@@ -85,7 +85,7 @@ int ppcc::runDecompile(const Invocation &call) {
   Session own(files);
   Request request;
   request.input = "decompiled.pp";
-  request.until = Request::Until::Expanded;
+  request.until = Request::StopAfter::Expanded;
   request.limits = options.request.limits;
   request.checksMemory = false;
   Compiled again = compile(request, own);

@@ -1,7 +1,7 @@
 // `ppcc diff`: where two programs first differ.
 #include "Options.h"
 #include "ppcc/Driver/Output.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 #include "ppcc/Support/Printable.h"
 
 #include "llvm/Support/JSON.h"
@@ -28,16 +28,16 @@ void declare(OptionParser &parser, DiffOptions &options) {
 }
 
 /// An action as both programs name it, whatever their pipes are called.
-struct Deed {
-  std::string_view letters;
+struct ActionKey {
+  std::string_view mnemonic;
   uint32_t stage, microbatch, peer;
   bool joined;
-  auto operator<=>(const Deed &) const = default;
+  auto operator<=>(const ActionKey &) const = default;
 };
 
-Deed deedAt(const Program &program, ActionId row) {
+ActionKey actionKeyAt(const Program &program, ActionId row) {
   Action action = program[row];
-  return {program.kinds()[action.kind].letters, action.stage.value,
+  return {program.kinds()[action.kind].mnemonic, action.stage.value,
           action.microbatch, action.peer.value, action.joined};
 }
 
@@ -57,13 +57,14 @@ public:
       return false;
     }
     std::vector<RankDifference> ranks = find();
-    uint32_t different = llvm::count_if(
-        ranks, [](const RankDifference &rank) { return !rank.isOrder; });
-    for (const auto &[rank, first, isOrder] : ranks)
+    uint32_t different = llvm::count_if(ranks, [](const RankDifference &rank) {
+      return !rank.differsInOrderOnly;
+    });
+    for (const auto &[rank, first, differsInOrderOnly] : ranks)
       out << fmt::format("rank {}, action {}: {} and {}{}\n", rank.value, first,
                          printable(text(0, rank, first)),
                          printable(text(1, rank, first)),
-                         isOrder ? " (another order)" : "");
+                         differsInOrderOnly ? " (another order)" : "");
     if (different)
       out << fmt::format("{} of {} ranks do different work\n", different,
                          a.ranksBegun());
@@ -84,7 +85,7 @@ public:
       ranks = find();
     bool isSame =
         isComparable && llvm::all_of(ranks, [](const RankDifference &rank) {
-          return rank.isOrder;
+          return rank.differsInOrderOnly;
         });
     llvm::json::OStream json(out, 1);
     json.object([&] {
@@ -95,13 +96,14 @@ public:
           json.value(program->ranksBegun());
       });
       json.attributeArray("differences", [&] {
-        for (const auto &[rank, first, isOrder] : ranks)
-          json.object([&, rank = rank, first = first, isOrder = isOrder] {
+        for (const auto &[rank, first, differsInOrderOnly] : ranks)
+          json.object([&, rank = rank, first = first,
+                       differsInOrderOnly = differsInOrderOnly] {
             json.attribute("rank", rank.value);
             json.attribute("action", first);
             json.attribute("a", llvm::json::fixUTF8(text(0, rank, first)));
             json.attribute("b", llvm::json::fixUTF8(text(1, rank, first)));
-            json.attribute("only_order", isOrder);
+            json.attribute("only_order", differsInOrderOnly);
           });
       });
     });
@@ -114,22 +116,22 @@ private:
   struct RankDifference {
     RankId rank;
     uint32_t action;
-    bool isOrder; ///< The same actions in another order.
+    bool differsInOrderOnly; ///< The same actions in another order.
   };
   /// By rank, where it differs.
   std::vector<RankDifference> find() const {
     std::vector<RankDifference> ranks;
     for (RankId rank : programs[0]->ranks()) {
-      std::vector<Deed> deeds[] = {deedsOf(*programs[0], rank),
-                                   deedsOf(*programs[1], rank)};
-      if (deeds[0] == deeds[1])
+      std::vector<ActionKey> keys[] = {actionKeysOf(*programs[0], rank),
+                                       actionKeysOf(*programs[1], rank)};
+      if (keys[0] == keys[1])
         continue;
       uint32_t first =
-          std::ranges::mismatch(deeds[0], deeds[1]).in1 - deeds[0].begin();
+          std::ranges::mismatch(keys[0], keys[1]).in1 - keys[0].begin();
       // Both programs are verified, so what is in another order does not depend
       // on each other.
       ranks.push_back(
-          {rank, first, sortedItems(deeds[0]) == sortedItems(deeds[1])});
+          {rank, first, sortedItems(keys[0]) == sortedItems(keys[1])});
     }
     return ranks;
   }
@@ -146,23 +148,25 @@ private:
                : fmt::format("{} actions and {} messages", actions, messages);
   }
 
-  static std::vector<Deed> deedsOf(const Program &program, RankId rank) {
-    std::vector<Deed> deeds;
-    deeds.reserve(program.size(rank));
+  static std::vector<ActionKey> actionKeysOf(const Program &program,
+                                             RankId rank) {
+    std::vector<ActionKey> keys;
+    keys.reserve(program.size(rank));
     for (ActionId row : program.rows(rank))
-      deeds.push_back(deedAt(program, row));
-    return deeds;
+      keys.push_back(actionKeyAt(program, row));
+    return keys;
   }
 
   /// The actions and groups of a rank, in any order.
-  static std::vector<std::vector<Deed>> sortedItems(ArrayRef<Deed> deeds) {
-    std::vector<std::vector<Deed>> items;
-    for (Deed deed : deeds) {
-      if (!std::exchange(deed.joined, false))
+  static std::vector<std::vector<ActionKey>>
+  sortedItems(ArrayRef<ActionKey> keys) {
+    std::vector<std::vector<ActionKey>> items;
+    for (ActionKey key : keys) {
+      if (!std::exchange(key.joined, false))
         items.emplace_back();
-      items.back().push_back(deed);
+      items.back().push_back(key);
     }
-    for (std::vector<Deed> &item : items)
+    for (std::vector<ActionKey> &item : items)
       llvm::sort(item);
     llvm::sort(items);
     return items;
@@ -175,7 +179,7 @@ private:
       return "the end of `" + names[side].str() + "`";
     ActionId row(program.begin(rank).value + number);
     Action action = program[row];
-    std::string where = textOf(placeOf(program, row, sources), sources);
+    std::string where = textOf(locationOf(program, row, sources), sources);
     const std::string &phase = program.phases()[action.phase.value];
     if (!phase.empty())
       where += where.empty() ? phase : ", " + phase;
@@ -205,7 +209,7 @@ int ppcc::runDiff(const Invocation &call) {
   auto session = consoleSession(call, options.console);
   std::optional<Compiled> sides[2];
   ExitCode code = Success;
-  options.request.sharesParams = true;
+  options.request.ignoresUnknownParams = true;
   for (size_t side : {0, 1}) {
     options.request.input = options.inputs[side];
     sides[side] = compile(options.request, *session);

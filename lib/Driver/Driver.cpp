@@ -108,7 +108,7 @@ static int compileOnce(Options options, const Invocation &call) {
   Compiled compiled = compileAny(options, *session);
   ExitCode code = exitCodeOf(compiled, call.err);
   Writer writer{options, compiled, *session, call};
-  if (code == Success && options.request.until == Request::Until::Checked)
+  if (code == Success && options.request.until == Request::StopAfter::Checked)
     listParams(compiled.params, call.out);
   else if (code == Success && (!options.check || options.timeline))
     code = compiled.times.measure("emit", [&] { return writer.write(); });
@@ -120,8 +120,8 @@ static int compileOnce(Options options, const Invocation &call) {
 }
 
 /// Whenever a file changes that the last time read, or looked for.
-[[noreturn]] static void compileForEver(const Options &options,
-                                        const Invocation &call) {
+[[noreturn]] static void watchAndRecompile(const Options &options,
+                                           const Invocation &call) {
   for (;;) {
     auto watched = llvm::makeIntrusiveRefCnt<WatchedFiles>(call.files);
     auto start = std::chrono::steady_clock::now();
@@ -152,7 +152,7 @@ static int compileAs(StringRef name, Declare *declare, const Invocation &call) {
   if (options.listSchedules || options.listPasses || options.listDiagnostics)
     return Success;
   if (options.watch)
-    compileForEver(options, call);
+    watchAndRecompile(options, call);
   return compileOnce(std::move(options), call);
 }
 
@@ -183,7 +183,7 @@ CompiledCommand ppcc::compileCommand(const Invocation &call) {
     command.code = *code == Success ? Usage : *code; // Help is no program.
     return command;
   }
-  options.request.until = Request::Until::Done;
+  options.request.until = Request::StopAfter::Done;
   command.session = consoleSession(call, options.console);
   command.compiled = compileAny(options, *command.session);
   command.code = exitCodeOf(command.compiled, call.err);
@@ -201,6 +201,6 @@ bool ppcc::emitJsonOf(const CompiledCommand &command, bool hasRows,
     none.beginRank();
   Compiled head;
   head.comm = command.compiled.comm;
-  head.program = program.restated(std::move(none));
+  head.program = program.withEquivalentRows(std::move(none));
   return emit(head, json, out, *command.session);
 }

@@ -5,18 +5,18 @@
 
 using namespace ppcc;
 
-static void writeFigures(const ProvenRange &range, llvm::json::OStream &json) {
-  const Figures none, &figures = range.figures ? *range.figures : none;
+static void writeMetrics(const ProvenRange &range, llvm::json::OStream &json) {
+  const Metrics none, &metrics = range.metrics ? *range.metrics : none;
   auto known = [&](const Formula &formula) {
-    return range.figures ? std::optional(formula) : std::nullopt;
+    return range.metrics ? std::optional(formula) : std::nullopt;
   };
-  writeFormula(json, "work", figures.work);
-  writeFormula(json, "bubble", figures.bubble);
-  writeFormula(json, "activations", figures.activations);
-  writeFormula(json, "memory", figures.memory);
-  writeFormula(json, "messages", known(figures.messages));
-  writeFormula(json, "bytes", figures.bytes);
-  json.attribute("limit", llvm::json::Array(figures.limit));
+  writeFormula(json, "work", metrics.work);
+  writeFormula(json, "bubble", metrics.bubble);
+  writeFormula(json, "activations", metrics.activations);
+  writeFormula(json, "memory", metrics.memory);
+  writeFormula(json, "messages", known(metrics.messages));
+  writeFormula(json, "bytes", metrics.bytes);
+  json.attribute("bottleneck", llvm::json::Array(metrics.bottleneck));
 }
 
 static void writeTable(const ProveOptions &options, const Proof &proof,
@@ -25,9 +25,9 @@ static void writeTable(const ProveOptions &options, const Proof &proof,
   // What nobody told, or says nothing new, has no column.
   bool hasMemory = false, hasBytes = false;
   for (const ProvenRange &range : proof.ranges)
-    if (const auto &figures = range.figures) {
-      hasMemory |= figures->memory && figures->memory != figures->activations;
-      hasBytes |= figures->bytes && figures->bytes->slope != Rational();
+    if (const auto &metrics = range.metrics) {
+      hasMemory |= metrics->memory && metrics->memory != metrics->activations;
+      hasBytes |= metrics->bytes && metrics->bytes->slope != Rational();
     }
   auto shown = [&](std::vector<std::string> cells) {
     if (!hasBytes)
@@ -41,16 +41,16 @@ static void writeTable(const ProveOptions &options, const Proof &proof,
   for (const ProvenRange &range : proof.ranges) {
     if (range.verdict == Verdict::Excluded)
       continue;
-    const Figures none, &figures = range.figures ? *range.figures : none;
+    const Metrics none, &metrics = range.metrics ? *range.metrics : none;
     table.add(shown({numbersText(range.from, range.modulus, range.to),
                      formulaText(range.makespan, free),
-                     formulaText(figures.bubble, free),
-                     formulaText(figures.activations, free),
-                     formulaText(figures.memory, free),
-                     range.figures ? figures.messages.text(free) : "",
-                     formulaText(figures.bytes, free),
+                     formulaText(metrics.bubble, free),
+                     formulaText(metrics.activations, free),
+                     formulaText(metrics.memory, free),
+                     range.metrics ? metrics.messages.text(free) : "",
+                     formulaText(metrics.bytes, free),
                      range.verdict == Verdict::Right
-                         ? llvm::join(figures.limit, ", ")
+                         ? llvm::join(metrics.bottleneck, ", ")
                          : verdictName(range.verdict).str() + ": " +
                                reasonText(range, sources)}));
   }
@@ -63,5 +63,5 @@ int ppcc::runExplain(const Invocation &call) {
                       "Tells what a schedule takes and holds, as formulas of "
                       "the number of microbatches");
   return runProof(parser, {"text", "json", "markdown"}, true, call,
-                  "ppcc.explanation", writeFigures, writeTable);
+                  "ppcc.explanation", writeMetrics, writeTable);
 }

@@ -32,7 +32,7 @@ static StringRef sectionOf(StringRef code) {
 }
 
 /// The fmt format of a message for people.
-static std::string blanks(StringRef text) {
+static std::string withPlaceholders(StringRef text) {
   std::string result;
   while (!text.empty())
     if (text.consume_front("{{") || text.consume_front("}}"))
@@ -104,19 +104,20 @@ int ppcc::runExplainError(const Invocation &call) {
   std::string wanted = StringRef(code).upper();
   auto *info = findBy(diagTable(), wanted, &DiagInfo::code);
   if (!info)
-    return parser.wrong(
+    return parser.usageError(
         fmt::format("`{}` is no code of an error{}", code,
                     didYouMean(wanted, diagTable(), &DiagInfo::code)));
   bool isError = info->severity == Severity::Error;
   call.out << info->code << ' ' << info->name << ", "
-           << (isError ? "an error" : "a warning") << ": " << blanks(info->text)
-           << "\n\nWhat to do: " << info->hint << '\n';
+           << (isError ? "an error" : "a warning") << ": "
+           << withPlaceholders(info->text) << "\n\nWhat to do: " << info->hint
+           << '\n';
 
   SmallString<128> before, folder;
   if (std::error_code error = llvm::sys::fs::current_path(before);
       error || (error = llvm::sys::fs::createUniqueDirectory("ppcc", folder)) ||
       (error = llvm::sys::fs::set_current_path(folder)))
-    return parser.wrong("no folder for the example: " + error.message());
+    return parser.usageError("no folder for the example: " + error.message());
   auto leave = llvm::make_scope_exit([&] {
     llvm::sys::fs::set_current_path(before);
     llvm::sys::fs::remove_directories(folder);

@@ -3,12 +3,12 @@
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Import/Families.h"
 #include "ppcc/Prove/Families.h"
-#include "ppcc/Prove/Instances.h"
+#include "ppcc/Prove/ProgramFamily.h"
 
 using namespace ppcc;
 
 /// The same as C++.
-static void writeCpp(const proof::ProgramsForAll &families,
+static void writeCpp(const proof::ParametricProgram &families,
                      const Options &options, Session &session,
                      raw_ostream &out) {
   std::string text, symbol = options.emitOptions.cppSymbol;
@@ -27,28 +27,28 @@ static void writeCpp(const proof::ProgramsForAll &families,
   out << "  ));\n  return families.at(value);\n}\n\nextern \"C\" {\n"
          "extern const ppcc::rt::Program "
       << symbol << ";\n}\nconst ppcc::rt::Program " << symbol
-      << " = ppcc::rt::Program::forAll(" << cppLiteral(families.schedule)
+      << " = ppcc::rt::Program::parametric(" << cppLiteral(families.schedule)
       << ", instance);\n";
 }
 
 /// Those that the input holds, or of the schedule that it is.
-static std::optional<proof::ProgramsForAll>
-familiesFor(const Options &options, Session &session, std::string &misuse) {
+static std::optional<proof::ParametricProgram>
+familiesFor(const Options &options, Session &session, std::string &usageError) {
   auto input = openInput(options.request, session);
   if (!input)
     return std::nullopt;
-  if (input->format && isForAll(input->source, session.sources)) {
+  if (input->format && isFamilyFile(input->source, session.sources)) {
     ImportContext context{input->source, session.sources, session.diags, {}};
     auto families = readFamilies(context);
     if (families && families->free != options.free)
-      misuse = "--for " + options.free + ": the input holds programs for all " +
-               families->free;
+      usageError = "--for " + options.free +
+                   ": the input holds programs for all " + families->free;
     else if (!options.request.params.empty())
-      misuse = "-D chooses one of the programs of the input, --for all";
-    return misuse.empty() ? families : std::nullopt;
+      usageError = "-D chooses one of the programs of the input, --for all";
+    return usageError.empty() ? families : std::nullopt;
   }
   auto proof = prove({options.request, options.free, false, false, true},
-                     session, misuse);
+                     session, usageError);
   if (!proof)
     return std::nullopt;
   return familiesOf(*proof, options.free, session);
@@ -57,10 +57,10 @@ familiesFor(const Options &options, Session &session, std::string &misuse) {
 /// The program for all values of a parameter.
 static int writeForAll(const Options &options, Session &session,
                        const Invocation &call) {
-  std::string misuse;
-  auto families = familiesFor(options, session, misuse);
-  if (!misuse.empty()) {
-    call.err << "error: " << misuse << '\n';
+  std::string usageError;
+  auto families = familiesFor(options, session, usageError);
+  if (!usageError.empty()) {
+    call.err << "error: " << usageError << '\n';
     return Usage;
   }
   if (!families)
@@ -76,8 +76,8 @@ static int writeForAll(const Options &options, Session &session,
 }
 
 Compiled ppcc::compileAny(const Options &options, Session &session) {
-  if (!options.laysOut && !options.request.rolled)
-    if (auto family = instancesFor(options.request, session))
+  if (!options.noFamilies && !options.request.rolled)
+    if (auto family = familyFor(options.request, session))
       if (auto program =
               family->at(family->n, options.request.limits.maxActions)) {
         Compiled compiled = std::move(family->sample);
@@ -92,10 +92,10 @@ std::optional<int> ppcc::writeByFamilies(const Options &options,
                                          const Invocation &call) {
   if (!options.free.empty())
     return writeForAll(options, session, call);
-  if (options.laysOut || !options.request.rolled || options.check ||
+  if (options.noFamilies || !options.request.rolled || options.check ||
       options.timeline || !options.depfile.empty())
     return std::nullopt;
-  auto family = instancesFor(options.request, session);
+  auto family = familyFor(options.request, session);
   if (!family)
     return std::nullopt;
   if (!family->roll(options.request.limits.maxActions))

@@ -10,8 +10,8 @@ namespace ppcc {
 Compiled compileAny(const Options &options, Session &session);
 
 /// Writes the program for all values of the parameter that stays open, or loops
-/// whose turns grow with the microbatches without the program in between. The
-/// exit code; nothing where neither is to be done.
+/// whose iterations grow with the microbatches without the program in between.
+/// The exit code; nothing where neither is to be done.
 std::optional<int> writeByFamilies(const Options &options, Session &session,
                                    const Invocation &call);
 

@@ -35,14 +35,14 @@ int ppcc::runFmt(const Invocation &call) {
     size_t offset = 0;
     if (!llvm::json::isUTF8(text, &offset)) {
       diags.report<diag::NotText>(
-          Place(), session->sources.name(*source), offset,
+          Location(), session->sources.name(*source), offset,
           fmt::format("0x{:02x}", static_cast<unsigned char>(text[offset])));
       continue;
     }
     std::string formatted = editor::format(text);
     if (check) {
       if (formatted != text)
-        diags.report<diag::NotFormatted>(Place(), input);
+        diags.report<diag::NotFormatted>(Location(), input);
     } else if (input == "-" || formatted != text) {
       writeOutputs(OutputFile{input, [&](raw_ostream &s) { s << formatted; }},
                    call.out, nothingRead, diags);

@@ -8,8 +8,8 @@
 
 using namespace ppcc;
 
-static constexpr size_t mostHead = 16 << 10, mostConnections = 32;
-static constexpr std::chrono::seconds patience(10);
+static constexpr size_t maxHeaderBytes = 16 << 10, maxConnections = 32;
+static constexpr std::chrono::seconds timeout(10);
 
 std::string ppcc::percentDecoded(StringRef text) {
   std::string result;
@@ -69,13 +69,13 @@ llvm::Error HttpServer::listen(uint16_t port) {
 }
 
 void HttpServer::accept() {
-  while (connections.size() != mostConnections) {
+  while (connections.size() != maxConnections) {
     int socket =
         accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0)
       return;
     connections.push_back(
-        {socket, std::chrono::steady_clock::now() + patience, "", ""});
+        {socket, std::chrono::steady_clock::now() + timeout, "", ""});
   }
 }
 
@@ -122,7 +122,7 @@ bool HttpServer::advance(Connection &connection, bool isReady,
     char buffer[4096];
     ssize_t count = recv(connection.socket, buffer, sizeof buffer, 0);
     if (count == 0 || (count < 0 && errno != EAGAIN) ||
-        connection.in.size() > mostHead)
+        connection.in.size() > maxHeaderBytes)
       return false;
     connection.in.append(buffer, std::max<ssize_t>(count, 0));
   }
@@ -137,7 +137,7 @@ bool HttpServer::advance(Connection &connection, bool isReady,
     auto now = std::chrono::steady_clock::now();
     if (response)
       connection.out = wireText(*response);
-    connection.deadline = now + patience;
+    connection.deadline = now + timeout;
   }
   if (connection.out.empty())
     return true;
@@ -149,23 +149,23 @@ bool HttpServer::advance(Connection &connection, bool isReady,
   return !connection.out.empty();
 }
 
-void HttpServer::serve(std::chrono::milliseconds most, Handler handler,
-                       int other) {
+void HttpServer::serve(std::chrono::milliseconds pollTimeout, Handler handler,
+                       int extraDescriptor) {
   std::vector<pollfd> polled{{listener, POLLIN, 0}};
   for (const Connection &connection : connections)
     polled.push_back({connection.socket,
                       short(connection.out.empty() ? POLLIN : POLLOUT), 0});
-  polled.push_back({other, POLLIN, 0});
-  if (poll(polled.data(), polled.size(), int(most.count())) < 0)
+  polled.push_back({extraDescriptor, POLLIN, 0});
+  if (poll(polled.data(), polled.size(), int(pollTimeout.count())) < 0)
     return;
   auto now = std::chrono::steady_clock::now();
   const pollfd *state = polled.data() + 1;
   for (auto at = connections.begin(); at != connections.end(); ++state) {
-    bool goesOn =
+    bool keepOpen =
         now < at->deadline && advance(*at, state->revents != 0, handler);
-    if (!goesOn)
+    if (!keepOpen)
       close(at->socket);
-    at = goesOn ? std::next(at) : connections.erase(at);
+    at = keepOpen ? std::next(at) : connections.erase(at);
   }
   if (polled.front().revents != 0)
     accept();

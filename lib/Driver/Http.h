@@ -41,9 +41,10 @@ public:
   /// Port 0 is any that is free.
   llvm::Error listen(uint16_t port);
   uint16_t port() const { return boundPort; }
-  /// Takes and answers what comes within `most`, or up to when something comes
-  /// from `other`, a descriptor; what waits is asked again.
-  void serve(std::chrono::milliseconds most, Handler handler, int other = -1);
+  /// Takes and answers what comes within `pollTimeout`, or up to when something
+  /// comes from `other`, a descriptor; what waits is asked again.
+  void serve(std::chrono::milliseconds pollTimeout, Handler handler,
+             int extraDescriptor = -1);
 
 private:
   struct Connection {

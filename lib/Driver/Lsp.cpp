@@ -10,29 +10,29 @@ using namespace ppcc::lsp;
 namespace json = llvm::json;
 
 /// Of a schedule while somebody types; what is saved may have more.
-static constexpr uint64_t mostTypedActions = 200'000;
-static constexpr unsigned mostTypedSeconds = 5, mostSavedSeconds = 30;
+static constexpr uint64_t maxActionsWhileTyping = 200'000;
+static constexpr unsigned maxSecondsWhileTyping = 5, maxSecondsWhenSaved = 30;
 
 int Server::run() {
   while (true) {
     if (std::optional<json::Value> message = input.take()) {
       if (const json::Object *object = message->getAsObject())
-        if (std::optional<int> code = take(*object))
+        if (std::optional<int> code = handleMessage(*object))
           return *code;
       continue;
     }
     if (input.isAtEnd())
       return isShutDown ? Success : Errors;
     // Who types is answered first; then what has become of it is looked at.
-    bool mayLook = !job.isRunning() && !changed.empty();
+    bool canCompile = !job.isRunning() && !dirty.empty();
     pollfd wait[] = {{STDIN_FILENO, POLLIN, 0}, {job.descriptor(), POLLIN, 0}};
-    int ready = poll(wait, 2, mayLook ? 0 : -1);
+    int ready = poll(wait, 2, canCompile ? 0 : -1);
     if (ready == 0)
-      look(*changed.pop_back_val());
+      compileInBackground(*dirty.pop_back_val());
     else if (ready > 0 && wait[0].revents)
       input.fill();
     else if (ready > 0 && job.read())
-      finishLook();
+      finishCompile();
   }
 }
 
@@ -48,17 +48,17 @@ static std::string uriIn(const json::Object &params) {
   return objectIn(params, "textDocument").getString("uri").value_or("").str();
 }
 
-std::optional<int> Server::take(const json::Object &message) {
+std::optional<int> Server::handleMessage(const json::Object &message) {
   StringRef method = message.getString("method").value_or("");
   const json::Object &params = objectIn(message, "params");
   const json::Value *id = message.get("id");
   if (method == "exit")
     return isShutDown ? Success : Errors;
   if (!id) {
-    notice(method, params);
+    handleNotification(method, params);
   } else if (!method.empty()) { // Else it is an answer.
     json::Object reply{{"jsonrpc", "2.0"}, {"id", *id}};
-    if (auto result = answer(method, params))
+    if (auto result = handleRequest(method, params))
       reply["result"] = std::move(*result);
     else
       reply["error"] = json::Object{{"code", -32601},
@@ -68,15 +68,16 @@ std::optional<int> Server::take(const json::Object &message) {
   return std::nullopt;
 }
 
-std::optional<json::Value> Server::answer(StringRef method, Params params) {
+std::optional<json::Value> Server::handleRequest(StringRef method,
+                                                 Params params) {
   Document *document = find(uriIn(params));
-#define ANSWER(Method, Function)                                               \
+#define REQUEST(Method, Function)                                              \
   if (method == Method)                                                        \
     return Function(params);
-#define ABOUT(Method, Function)                                                \
+#define DOCUMENT_REQUEST(Method, Function)                                     \
   if (method == Method)                                                        \
     return document ? Function(*document, params) : nullptr;
-#include "LspAnswers.def"
+#include "LspRequests.def"
   return std::nullopt;
 }
 
@@ -139,10 +140,10 @@ void Server::configure(const json::Object *given) {
   if (const json::Array *options = given->getArray("options"))
     for (const json::Value &one : *options)
       settings.push_back(one.getAsString().value_or("").str());
-  lookAgain();
+  recompileAll();
 }
 
-void Server::notice(StringRef method, Params params) {
+void Server::handleNotification(StringRef method, Params params) {
   if (method == "workspace/didChangeConfiguration")
     return configure(params.getObject("settings"));
   if (method == "workspace/didChangeWorkspaceFolders") {
@@ -164,7 +165,7 @@ void Server::notice(StringRef method, Params params) {
     return;
   if (method == "textDocument/didSave") {
     document->isSaved = true;
-    lookAgain(document);
+    recompileAll(document);
   } else if (method == "textDocument/didChange") {
     const json::Array *changes = params.getArray("contentChanges");
     if (changes && !changes->empty())
@@ -173,7 +174,7 @@ void Server::notice(StringRef method, Params params) {
   } else if (method == "textDocument/didClose") {
     publish(*document, {});
     documents.erase(uri);
-    lookAgain();
+    recompileAll();
   }
 }
 
@@ -185,40 +186,40 @@ void Server::change(const std::string &uri, Params given, Params text) {
       json::fixUTF8(text.getString("text").value_or("")));
   document.version = given.getInteger("version").value_or(0);
   document.isSaved = false;
-  lookAgain(&document);
+  recompileAll(&document);
 }
 
 /// At all texts, since one may import another, and at `first` before others.
-void Server::lookAgain(Document *first) {
+void Server::recompileAll(Document *first) {
   job.stop();
-  changed.clear();
+  dirty.clear();
   for (auto &[uri, document] : documents) {
     document.analysis.reset();
     if (&document != first)
-      changed.push_back(&document);
+      dirty.push_back(&document);
   }
   if (first)
-    changed.push_back(first);
+    dirty.push_back(first);
 }
 
-void Server::look(Document &document) {
+void Server::compileInBackground(Document &document) {
   const Text &text = *document.text;
-  Setting setting = settingFor(document.path, text);
-  if (!setting.complaint.empty()) {
+  CompileSettings setting = compileSettingsFor(document.path, text);
+  if (!setting.errorText.empty()) {
     json::Array one;
-    one.push_back(diagnosticAt(text.range(setting.line), setting.complaint));
+    one.push_back(diagnosticAt(text.range(setting.line), setting.errorText));
     return publish(document, std::move(one));
   }
   const Analysis &known = analysis(document);
-  if (!known.isGood)
+  if (!known.hasNoErrors)
     return publish(document, known.diagnostics);
-  looked = &document;
-  jobIsFull = document.isSaved;
-  uint64_t &mostActions = setting.request.limits.maxActions;
-  if (!jobIsFull)
-    mostActions = std::min(mostActions, mostTypedActions);
+  compiling = &document;
+  jobIsForSaved = document.isSaved;
+  uint64_t &maxPreviewActions = setting.request.limits.maxActions;
+  if (!jobIsForSaved)
+    maxPreviewActions = std::min(maxPreviewActions, maxActionsWhileTyping);
   bool isStarted =
-      job.start(jobIsFull ? mostSavedSeconds : mostTypedSeconds,
+      job.start(jobIsForSaved ? maxSecondsWhenSaved : maxSecondsWhileTyping,
                 [&](raw_ostream &stream) {
                   writeCompiled(document.path, text, setting.request,
                                 filesWith(document.path, text.all()), stream);
@@ -227,27 +228,28 @@ void Server::look(Document &document) {
     publish(document, known.diagnostics);
 }
 
-void Server::finishLook() {
-  Document &document = *looked;
-  auto said = json::parse(job.said);
-  const json::Object *result = said ? said->getAsObject() : nullptr;
-  if (!said)
-    llvm::consumeError(said.takeError());
+void Server::finishCompile() {
+  Document &document = *compiling;
+  auto reply = json::parse(job.output);
+  const json::Object *result = reply ? reply->getAsObject() : nullptr;
+  if (!reply)
+    llvm::consumeError(reply.takeError());
   json::Array diagnostics;
-  if (job.outcome == Job::Outcome::Good && !result)
-    job.outcome = Job::Outcome::Crashed;
-  if (job.outcome != Job::Outcome::Good) {
+  if (job.outcome == Subprocess::Outcome::Succeeded && !result)
+    job.outcome = Subprocess::Outcome::Crashed;
+  if (job.outcome != Subprocess::Outcome::Succeeded) {
     // Of what is only typed nobody asked for the whole.
     diagnostics = analysis(document).diagnostics;
-    if (jobIsFull || job.outcome == Job::Outcome::Crashed)
+    if (jobIsForSaved || job.outcome == Subprocess::Outcome::Crashed)
       diagnostics.push_back(
-          diagnosticAt(document.text->range(0, 0), job.complaint()));
+          diagnosticAt(document.text->range(0, 0), job.errorText()));
     return publish(document, std::move(diagnostics));
   }
   for (const json::Value &one : *result->getArray("diagnostics")) {
     // Limits that the command line does not have.
     StringRef code = one.getAsObject()->getString("code").value_or("");
-    if (jobIsFull || (code != "E0412" && code != "E0413" && code != "E0446"))
+    if (jobIsForSaved ||
+        (code != "E0412" && code != "E0413" && code != "E0446"))
       diagnostics.push_back(one);
   }
   document.compiledVersion = document.version;
@@ -274,7 +276,7 @@ Session::Files Server::filesWith(StringRef path, StringRef as) const {
 std::unique_ptr<Analysis> Server::analyze(StringRef path,
                                           const Text &text) const {
   return std::make_unique<Analysis>(
-      path, text, settingFor(path, text),
+      path, text, compileSettingsFor(path, text),
       [&](StringRef as) { return filesWith(path, as); });
 }
 

@@ -9,9 +9,9 @@ using namespace ppcc;
 using namespace ppcc::lsp;
 namespace json = llvm::json;
 
-lsp::Setting lsp::settingOf(StringRef path, StringRef text,
-                            ArrayRef<std::string> otherwise) {
-  Setting setting{text.take_front(0), {}, ""};
+lsp::CompileSettings lsp::compileSettingsOf(StringRef path, StringRef text,
+                                            ArrayRef<std::string> fallback) {
+  CompileSettings setting{text.take_front(0), {}, ""};
   std::vector<std::string> words{"ppcc", path.str()};
   for (StringRef line : llvm::split(text, '\n'))
     if (StringRef said = line; said.consume_front("// ppcc:")) {
@@ -22,45 +22,46 @@ lsp::Setting lsp::settingOf(StringRef path, StringRef text,
           words.push_back(word.trim().str());
     }
   if (setting.line.empty())
-    llvm::append_range(words, otherwise);
+    llvm::append_range(words, fallback);
   std::vector<const char *> args;
   for (const std::string &word : words)
     args.push_back(word.c_str());
   Options options;
-  llvm::raw_string_ostream err(setting.complaint);
+  llvm::raw_string_ostream err(setting.errorText);
   if (parseOptions({args, nullptr, llvm::nulls(), err}, options) &&
-      setting.complaint.empty())
-    setting.complaint = "what is asked for here compiles nothing";
+      setting.errorText.empty())
+    setting.errorText = "what is asked for here compiles nothing";
   setting.request = std::move(options.request);
   // Whoever wrote the text has no say in what the server takes.
   uint64_t &actions = setting.request.limits.maxActions;
   actions = std::min(actions, sema::Limits().maxActions);
   if (auto &bytes = setting.request.maxSourceBytes)
     bytes = std::min(*bytes, size_t(1) << 20);
-  setting.request.until = Request::Until::Done;
+  setting.request.until = Request::StopAfter::Done;
   return setting;
 }
 
-Analysis::Analysis(StringRef path, const Text &text, const Setting &setting,
+Analysis::Analysis(StringRef path, const Text &text,
+                   const CompileSettings &setting,
                    function_ref<Session::Files(StringRef)> files)
     : path(path) {
-  constexpr unsigned mostMistakes = 8;
+  constexpr unsigned maxRepairs = 8;
   std::clock_t end = std::clock() + CLOCKS_PER_SEC; // Of this process's time.
   std::string read = text.all().str();
   Request request = setting.request;
-  request.until = Request::Until::Checked;
-  for (unsigned turn = 0; turn != mostMistakes; ++turn) {
+  request.until = Request::StopAfter::Checked;
+  for (unsigned round = 0; round != maxRepairs; ++round) {
     session = std::make_unique<Session>(files(read));
-    limit(session->sources);
+    restrictSources(session->sources);
     observer = {};
     session->observer = &observer;
     Compiled compiled = compile(request, *session);
-    if (turn == 0) {
-      isGood = !session->diags.hasErrors() && compiled.misuse.empty();
+    if (round == 0) {
+      hasNoErrors = !session->diags.hasErrors() && compiled.usageError.empty();
       diagnostics = diagnosticsOf(*session, path, text);
-      if (!compiled.misuse.empty())
+      if (!compiled.usageError.empty())
         diagnostics.push_back(
-            diagnosticAt(text.range(setting.line), compiled.misuse));
+            diagnosticAt(text.range(setting.line), compiled.usageError));
     }
     // Syntax errors of this file alone are mended here.
     auto mistake = llvm::find_if(session->found, [&](const Diagnostic &one) {
@@ -69,12 +70,12 @@ Analysis::Analysis(StringRef path, const Text &text, const Setting &setting,
     });
     if (mistake == session->found.end() || std::clock() > end)
       return;
-    isWhole = false;
-    std::string mended =
-        editor::withoutMistake(read, *offsetIn(mistake->place.range.begin));
-    if (mended == read)
+    parsedFully = false;
+    std::string repaired =
+        editor::blankOutError(read, *offsetIn(mistake->place.range.begin));
+    if (repaired == read)
       return;
-    read = std::move(mended);
+    read = std::move(repaired);
   }
 }
 
@@ -109,7 +110,7 @@ namespace {
 class Fixes {
 public:
   Fixes(const Diagnostic &one, const Text &text,
-        function_ref<std::optional<std::pair<size_t, size_t>>(const Place &)>
+        function_ref<std::optional<std::pair<size_t, size_t>>(const Location &)>
             bytesOf)
       : text(text) {
     auto here = bytesOf(one.place);
@@ -148,7 +149,7 @@ public:
     }
     if (one.message.starts_with("unknown") || one.info().code == "E0303")
       for (const LibraryFile &file : scheduleLibrary())
-        if (editor::Names(file.text).atFileLevel(word))
+        if (editor::SymbolIndex(file.text).atFileLevel(word))
           add("Import `" + file.name.str() + "`", text.importOf(file.name));
     if (one.info().name == "NeverUsed")
       if (size_t let = all.take_front(begin).rfind("let"),
@@ -185,7 +186,7 @@ private:
 json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
                           StringRef path, const Text &text) {
   auto bytesOf =
-      [&](const Place &place) -> std::optional<std::pair<size_t, size_t>> {
+      [&](const Location &place) -> std::optional<std::pair<size_t, size_t>> {
     auto [begin, end] = place.range;
     if (!begin.valid() || sources.position(begin).file != path)
       return std::nullopt;
@@ -193,7 +194,7 @@ json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
     size_t length = end.valid() ? end.raw - begin.raw : 0;
     return std::pair(std::min(at, size), std::min(at + length, size));
   };
-  auto rangeOf = [&](const Place &place) {
+  auto rangeOf = [&](const Location &place) {
     auto [begin, end] = bytesOf(place).value_or(std::pair(0, 0));
     return text.range(begin, end);
   };
@@ -244,13 +245,13 @@ std::string valueText(const sema::Observer::Name &name, uint64_t ranks) {
     return "= " + values.front();
   if (name.count == ranks && values.size() == ranks)
     return "by rank: " + llvm::join(values, ", ");
-  constexpr size_t most = 8;
+  constexpr size_t limit = 8;
   std::vector<std::string> distinct;
   for (const std::string &value : values)
-    if (!llvm::is_contained(distinct, value) && distinct.size() != most)
+    if (!llvm::is_contained(distinct, value) && distinct.size() != limit)
       distinct.push_back(value);
   return fmt::format("takes {}{} ({} times)", llvm::join(distinct, ", "),
-                     distinct.size() == most ? ", ..." : "", name.count);
+                     distinct.size() == limit ? ", ..." : "", name.count);
 }
 
 } // namespace
@@ -274,7 +275,7 @@ void lsp::writeCompiled(StringRef path, const Text &text,
                         const Request &request, Session::Files files,
                         raw_ostream &out) {
   Session session(std::move(files));
-  limit(session.sources);
+  restrictSources(session.sources);
   sema::Observer observer;
   session.observer = &observer;
   Compiled compiled = compile(request, session);
@@ -290,8 +291,8 @@ void lsp::writeCompiled(StringRef path, const Text &text,
       chunks +=
           llvm::divideCeil(program.pipe(pipe).numStages(), program.numRanks());
   json::Array diagnostics = diagnosticsOf(session, path, text);
-  if (!compiled.misuse.empty())
-    diagnostics.push_back(diagnosticAt(text.range(0, 0), compiled.misuse));
+  if (!compiled.usageError.empty())
+    diagnostics.push_back(diagnosticAt(text.range(0, 0), compiled.usageError));
   out << json::Value(json::Object{{"diagnostics", std::move(diagnostics)},
                                   {"values", std::move(values)},
                                   {"chunks", int64_t(chunks)}});

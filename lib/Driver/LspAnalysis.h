@@ -9,25 +9,25 @@ namespace ppcc::lsp {
 
 /// How a text is compiled: as a line `// ppcc: -D P=8 -D M=20` of it says, else
 /// as the editor's settings do.
-struct Setting {
+struct CompileSettings {
   StringRef line; ///< Where it is said in the text, or its beginning.
   Request request;
-  std::string complaint; ///< What is wrong with the words.
+  std::string errorText; ///< What is wrong with the words.
 };
-Setting settingOf(StringRef path, StringRef text,
-                  ArrayRef<std::string> otherwise);
+CompileSettings compileSettingsOf(StringRef path, StringRef text,
+                                  ArrayRef<std::string> fallback);
 
 /// Lets a server read regular files alone, and not too much of them.
-inline void limit(SourceManager &sources) {
+inline void restrictSources(SourceManager &sources) {
   sources.readsStreams = false;
-  sources.maxAllBytes = size_t(4) << 20;
+  sources.maxTotalBytes = size_t(4) << 20;
 }
 
 /// A text, parsed and checked. Where it does not parse, statements that are
 /// wrong were left out.
 struct Analysis {
   /// The text of `path` is `text`, whatever the file is.
-  Analysis(StringRef path, const Text &text, const Setting &setting,
+  Analysis(StringRef path, const Text &text, const CompileSettings &setting,
            function_ref<Session::Files(StringRef)> files);
 
   /// The use that a byte of the file lies in, or just behind; null for none.
@@ -42,8 +42,8 @@ struct Analysis {
   std::string path;
   std::unique_ptr<Session> session;
   sema::Observer observer;
-  bool isWhole = true;           ///< Nothing was left out.
-  bool isGood = false;           ///< Without errors.
+  bool parsedFully = true;       ///< Nothing was left out.
+  bool hasNoErrors = false;      ///< Without errors.
   llvm::json::Array diagnostics; ///< As the protocol wants them.
 };
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "LspAnalysis.h"
-#include "LspInput.h"
-#include "ppcc/Driver/Job.h"
+#include "LspReader.h"
+#include "ppcc/Driver/Subprocess.h"
 
 namespace ppcc::lsp {
 
@@ -42,14 +42,14 @@ private:
   };
 
   // Lsp.cpp: messages, and what is wrong with texts.
-  std::optional<int> take(const llvm::json::Object &message);
-  std::optional<Json> answer(StringRef method, Params params);
+  std::optional<int> handleMessage(const llvm::json::Object &message);
+  std::optional<Json> handleRequest(StringRef method, Params params);
   void configure(const llvm::json::Object *settings);
-  void notice(StringRef method, Params params);
+  void handleNotification(StringRef method, Params params);
   void change(const std::string &uri, Params document, Params text);
-  void lookAgain(Document *first = nullptr);
-  void look(Document &document);
-  void finishLook();
+  void recompileAll(Document *first = nullptr);
+  void compileInBackground(Document &document);
+  void finishCompile();
   void publish(Document &document, llvm::json::Array diagnostics);
   void send(llvm::json::Object message);
   /// Says something to the user that is about no text.
@@ -57,15 +57,15 @@ private:
   /// The disk, with the texts that are open in the places of their files; `as`,
   /// if any, in the place of that of `path`.
   Session::Files filesWith(StringRef path, StringRef as) const;
-  Setting settingFor(StringRef path, const Text &text) const {
-    return settingOf(path, text.all(), settings);
+  CompileSettings compileSettingsFor(StringRef path, const Text &text) const {
+    return compileSettingsOf(path, text.all(), settings);
   }
   std::unique_ptr<Analysis> analyze(StringRef path, const Text &text) const;
   const Analysis &analysis(Document &document);
   Document *find(const std::string &uri);
 
-  // LspNames.cpp: what words mean.
-  struct Meaning {
+  // LspNavigation.cpp: what words mean.
+  struct ResolvedName {
     StringRef word;         ///< In the text that is asked about; or none.
     std::string uri{};      ///< Of the text that declares it.
     TextPtr text = nullptr; ///< Null for a word of the language, or none.
@@ -74,14 +74,14 @@ private:
     bool isChecked = false; ///< The checker says so, and not the braces alone.
 
     /// Whether there is a declaration that may be written otherwise.
-    bool canChange() const {
+    bool canRename() const {
       return text && !StringRef(uri).starts_with(libraryScheme);
     }
     std::string comment() const;
     std::vector<StringRef> parameters() const;
   };
-  Meaning meaningAt(Document &document, Params params);
-  Meaning meaningOf(Document &document, StringRef word);
+  ResolvedName resolveAt(Document &document, Params params);
+  ResolvedName resolve(Document &document, StringRef word);
   /// The texts of the files that a text imports, and of those that they import.
   std::vector<OtherText> imports(const Document &document);
   TextPtr textOfFile(StringRef path);
@@ -89,30 +89,30 @@ private:
   std::optional<std::string> read(StringRef path) const;
   std::optional<std::pair<std::string, StringRef>> importAt(Document &document,
                                                             Params params);
-  std::vector<OtherText> closedWith(StringRef word);
+  std::vector<OtherText> unopenedFilesWith(StringRef word);
   /// In texts, by their addresses.
   using Ranges = std::map<std::string, std::vector<llvm::json::Object>>;
-  Ranges places(const Meaning &meaning, bool inWorkspace);
+  Ranges occurrencesOf(const ResolvedName &meaning, bool inWorkspace);
 
-  // LspWriting.cpp: what helps to write a schedule.
+  // LspCompletion.cpp: what helps to write a schedule.
   void complete(Document &document, size_t offset, CompletionList &items);
   void completeArgument(Document &document, const char *place, StringRef name,
                         bool isFirst, CompletionList &items);
 
-#define ANSWER(Method, Function) Json Function(Params params);
-#define ABOUT(Method, Function)                                                \
+#define REQUEST(Method, Function) Json Function(Params params);
+#define DOCUMENT_REQUEST(Method, Function)                                     \
   Json Function(Document &document, Params params);
-#include "LspAnswers.def"
+#include "LspRequests.def"
 
   Session::Files disk;
   raw_ostream &out;
   std::set<std::string> folders; ///< The workspace.
-  Input input;
-  Job job;
-  Document *looked = nullptr; ///< What the job looks at.
-  bool jobIsFull = false;
+  MessageReader input;
+  Subprocess job;
+  Document *compiling = nullptr; ///< What the job looks at.
+  bool jobIsForSaved = false;
   std::map<std::string, Document> documents; ///< By their addresses.
-  SmallVector<Document *, 4> changed;        ///< To be looked at, last first.
+  SmallVector<Document *, 4> dirty;          ///< To be looked at, last first.
   std::vector<std::string> settings;
   bool isShutDown = false;
 };

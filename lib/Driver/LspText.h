@@ -1,7 +1,7 @@
 // A text as the language server protocol sees it.
 #pragma once
 
-#include "ppcc/Editor/Names.h"
+#include "ppcc/Editor/SymbolIndex.h"
 #include "llvm/Support/JSON.h"
 
 namespace ppcc::lsp {
@@ -36,7 +36,7 @@ private:
   std::vector<size_t> lineStarts{0};
 
 public:
-  const editor::Names names;
+  const editor::SymbolIndex names;
 };
 using TextPtr = std::shared_ptr<const Text>;
 

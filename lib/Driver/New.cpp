@@ -81,15 +81,16 @@ int ppcc::runNew(const Invocation &call) {
   bool isName = !name.empty() && !llvm::isDigit(name[0]) &&
                 llvm::all_of(name, editor::isWordCharacter);
   if (!isName || llvm::is_contained(keywords(), name))
-    return parser.wrong("`" + name +
-                        "` cannot be the name of a schedule: "
-                        "letters, digits and `_`, and no word of the language");
+    return parser.usageError(
+        "`" + name +
+        "` cannot be the name of a schedule: "
+        "letters, digits and `_`, and no word of the language");
   auto session = consoleSession(call, console);
   std::vector<std::pair<std::string, StringRef>> files = {
       {name + ".pp", schedule}, {name + ".test", test}};
   for (const auto &[path, text] : files)
     if (llvm::sys::fs::exists(path))
-      session->diags.report<diag::FileIsThere>({}, path);
+      session->diags.report<diag::FileExists>({}, path);
   if (session->diags.hasErrors())
     return Errors;
   if (!llvm::sys::fs::exists("lit.cfg.py"))

@@ -19,11 +19,11 @@ struct OptOptions : Options {
 };
 
 /// Declares what says how the program is written.
-void declareWritten(OptionParser &parser, OptOptions &options) {
+void declareOutputOptions(OptionParser &parser, OptOptions &options) {
   addOutput(parser, options.output);
   parser.choice("--emit", "What to write", namesIn(emitters(), &Emitter::name),
                 options.emit);
-  forFormats(parser, options, Emitter::Clock, [&] {
+  forFormats(parser, options, Emitter::TransportModel, [&] {
     parser.parsed("--transport", "The transport of promela and reports",
                   [&](const std::string &name) -> std::string {
                     auto transport = findTransport(name);
@@ -43,19 +43,19 @@ void declare(OptionParser &parser, OptOptions &options) {
   auto declareAll = [&] {
     parser.positional("INPUT", options.request.input,
                       "The program as text; - is standard input");
-    parser.each("-D", "NAME=VALUE",
-                "Choose a program of those for all values of a parameter",
-                [&](const std::string &text) {
-                  return parseDefinition(text,
-                                         options.request.params.emplace_back());
-                });
+    parser.repeated("-D", "NAME=VALUE",
+                    "Choose a program of those for all values of a parameter",
+                    [&](const std::string &text) {
+                      return parseDefinition(
+                          text, options.request.params.emplace_back());
+                    });
     addCostOptions(parser, options.request.costs);
-    parser.only([&options] { return !options.check; },
-                "nothing is written with --no-print",
-                [&] { declareWritten(parser, options); });
+    parser.onlyIf([&options] { return !options.check; },
+                  "nothing is written with --no-print",
+                  [&] { declareOutputOptions(parser, options); });
     parser.flag("--no-print", options.check,
                 "Do not write the program at the end");
-    parser.only(
+    parser.onlyIf(
         [&options] {
           return options.printsAfter() ||
                  (!options.check && options.emit == "ir");
@@ -70,8 +70,8 @@ void declare(OptionParser &parser, OptOptions &options) {
                  [&] { addPassOptions(parser, options); });
     addMaxErrors(parser, options.console.maxErrors);
   };
-  parser.only([&options] { return !options.listPasses; },
-              "what lists and exits takes nothing else", declareAll);
+  parser.onlyIf([&options] { return !options.listPasses; },
+                "what lists and exits takes nothing else", declareAll);
   parser.group("For developers of ppcc", [&] {
     parser.flag("--list-passes", options.listPasses,
                 "Print the passes with their options and exit");

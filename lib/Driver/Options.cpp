@@ -8,16 +8,16 @@
 using namespace ppcc;
 
 static void addTransports(OptionParser &parser, CommRequest &comm,
-                          bool *byData) {
+                          bool *dataOnly) {
   std::string list = llvm::join(llvm::split(transportNameList(), '|'), ", ");
-  if (byData)
+  if (dataOnly)
     list += ", data";
-  parser.each(
+  parser.repeated(
       "--transport", "NAME,...",
       "Prove that the program cannot hang on these: " + list,
-      [&comm, byData, list](const std::string &name) -> std::string {
-        if (byData && name == "data")
-          return *byData = true, "";
+      [&comm, dataOnly, list](const std::string &name) -> std::string {
+        if (dataOnly && name == "data")
+          return *dataOnly = true, "";
         auto transport = findTransport(name);
         if (!transport)
           return "`" + name + "` is none of " + list +
@@ -30,8 +30,9 @@ static void addTransports(OptionParser &parser, CommRequest &comm,
 }
 
 static void addCommunication(OptionParser &parser, const PassRequest &passes,
-                             CommRequest &comm, bool *byData) {
-  parser.rule([&] { return passes.passes.empty() ? misuseOf(comm) : ""; });
+                             CommRequest &comm, bool *dataOnly) {
+  parser.addCheck(
+      [&] { return passes.passes.empty() ? conflictIn(comm) : ""; });
   parser.group("Communication", [&] {
     parser.choice(
         "--comm-order", "How to order sends and receives",
@@ -44,28 +45,29 @@ static void addCommunication(OptionParser &parser, const PassRequest &passes,
     parser.number("--prefetch", comm.prefetch, 1, UINT32_MAX,
                   "Post at most this many receives of an edge ahead of their "
                   "readers");
-    addTransports(parser, comm, byData);
+    addTransports(parser, comm, dataOnly);
   });
 }
 
 void ppcc::addCostOptions(OptionParser &parser, CostRequest &request) {
   parser.group("Costs", [&] {
-    parser.each("--cost", "NAME=VALUE",
-                "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of "
-                "a kind in "
-                "a layer of the layout (F.t=0.2: summed over the layers of a "
-                "stage), of "
-                "a whole group (overlap=2.5, group.sum=0.8), of a message "
-                "(latency=0.1; "
-                "bytes and bandwidth); the memory of an action (memory.F=2), "
-                "static of a stage, limit of a rank",
-                [&](const std::string &text) {
-                  request.settings.push_back(text);
-                  return checkCost(text);
-                });
-    parser.each("--costs", "FILE", request.files,
-                "Read costs from a JSON file, see docs/reports.md; --cost "
-                "overrides it");
+    parser.repeated(
+        "--cost", "NAME=VALUE",
+        "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of "
+        "a kind in "
+        "a layer of the layout (F.t=0.2: summed over the layers of a "
+        "stage), of "
+        "a whole group (overlap=2.5, group.sum=0.8), of a message "
+        "(latency=0.1; "
+        "bytes and bandwidth); the memory of an action (memory.F=2), "
+        "static of a stage, limit of a rank",
+        [&](const std::string &text) {
+          request.settings.push_back(text);
+          return checkCost(text);
+        });
+    parser.repeated("--costs", "FILE", request.files,
+                    "Read costs from a JSON file, see docs/reports.md; --cost "
+                    "overrides it");
   });
 }
 
@@ -83,24 +85,24 @@ void ppcc::forFormats(OptionParser &parser, const Options &options,
   std::vector<StringRef> names;
   for (const Emitter &emitter : emitters())
     if ((emitter.reads & reads) &&
-        (options.choosesFormat ||
+        (options.hasEmitOption ||
          emitter.name == (options.check ? "timeline" : options.emit)))
       names.push_back(emitter.name);
   if (names.empty())
     return;
   auto isRead = [&options, reads] {
-    auto reading = [&](StringRef format) {
+    auto readsOption = [&](StringRef format) {
       const Emitter *emitter = findEmitter(format);
       return emitter && (emitter->reads & reads);
     };
-    return (!options.check && reading(options.emit)) ||
-           (options.timeline && reading("timeline"));
+    return (!options.check && readsOption(options.emit)) ||
+           (options.timeline && readsOption("timeline"));
   };
   std::string formats =
-      options.choosesFormat ? "--emit=" + llvm::join(names, ", ") : "";
+      options.hasEmitOption ? "--emit=" + llvm::join(names, ", ") : "";
   if (llvm::is_contained(names, "timeline"))
     formats += (formats.empty() ? "" : " and ") + std::string("--timeline");
-  parser.only(isRead, "it is for " + formats, declare);
+  parser.onlyIf(isRead, "it is for " + formats, declare);
 }
 
 void ppcc::addPictureOptions(OptionParser &parser, Options &all) {
@@ -172,17 +174,17 @@ static std::string parsePrintMicrobatches(StringRef text,
 /// passes, and in formats that read it.
 static void addPrintOptions(OptionParser &parser, Options &options) {
   Instrumentation &watch = options.request.passes.instrumentation;
-  auto when = [&](Emitter::Reads reads, function_ref<void()> declare) {
+  auto when = [&](Emitter::OptionGroup reads, function_ref<void()> declare) {
     auto isShown = [&options, &watch, reads] {
       const Emitter *emitter = findEmitter(options.emit);
       return watch.printAfterAll || !watch.printAfter.empty() ||
              options.timeline ||
              (!options.check && emitter && (emitter->reads & reads));
     };
-    parser.only(isShown,
-                "what is written shows no such part of a program; "
-                "--print-after-all does",
-                declare);
+    parser.onlyIf(isShown,
+                  "what is written shows no such part of a program; "
+                  "--print-after-all does",
+                  declare);
   };
   when(Emitter::Ranks, [&] {
     parser.parsed("--print-rank",
@@ -191,7 +193,7 @@ static void addPrintOptions(OptionParser &parser, Options &options) {
                     return parsePrintRanks(text, watch.print);
                   });
   });
-  when(Emitter::Batches, [&] {
+  when(Emitter::Microbatches, [&] {
     parser.parsed("--print-microbatches",
                   "Print only these microbatches of programs, such as 0..4",
                   [&](const std::string &text) {
@@ -208,7 +210,7 @@ void ppcc::addPassOptions(OptionParser &parser, Options &options) {
                "verify,inject-comm{order=sweep},verify");
   parser.flag("--print-after-all", watch.printAfterAll,
               "Print the program after each pass");
-  parser.each(
+  parser.repeated(
       "--print-after", "PASS,...", "Print the program after these passes",
       [&](const std::string &name) -> std::string {
         PassRegistry registry = makePassRegistry();
@@ -237,7 +239,7 @@ std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
 /// Declares what is for programs, of which there may be none.
 static void forPrograms(OptionParser &parser, const Options &options,
                         function_ref<void()> declare) {
-  parser.only(
+  parser.onlyIf(
       [&options] { return options.emit != "ast" && !options.listParams; },
       "--emit=ast and --list-params stop before there is a program", declare);
 }
@@ -257,45 +259,49 @@ void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
 }
 
 void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
-                              bool *byData) {
+                              bool *dataOnly) {
   Request &request = options.request;
   forPrograms(parser, options, [&] {
-    parser.each("-D", "NAME=VALUE",
-                "Give a parameter of the schedule, the model or the cluster "
-                "its value; model.NAME and cluster.NAME where two have the "
-                "name",
-                [&](const std::string &text) {
-                  return parseDefinition(text, request.params.emplace_back());
-                });
+    parser.repeated(
+        "-D", "NAME=VALUE",
+        "Give a parameter of the schedule, the model or the cluster "
+        "its value; model.NAME and cluster.NAME where two have the "
+        "name",
+        [&](const std::string &text) {
+          return parseDefinition(text, request.params.emplace_back());
+        });
   });
-  parser.only([&options] { return options.emit != "ast"; },
-              "--emit=ast stops before names are looked up",
-              [&] {
-                parser.value("--schedule", "NAME", request.schedule,
-                             "The schedule to compile, when the file declares "
-                             "several");
-                parser.value("--model", "FILE[:NAME]", request.model,
-                             "What the work is: a model of a file, or by its "
-                             "name one that the schedule knows, or of the "
-                             "library; stands for that of the schedule");
-                parser.value("--cluster", "FILE[:NAME]", request.cluster,
-                             "What the schedule runs on, likewise");
-              });
-  forPrograms(parser, options, [&] {
-    parser.value("--layout", "LAYERS", request.layout,
-                 "The layers of each stage, as in `E|(tt|)*3,m|L`, or how to "
-                 "cut those of the model: evenly, by-cost");
-    parser.each("--with", "RULE", request.rules,
-                "Follow this rule, such as recompute(2, 1), behind those of "
-                "the schedule");
-    parser.only([&request] { return !request.rules.empty(); },
-                "it is the file of the rules of --with, and none is given",
+  parser.onlyIf([&options] { return options.emit != "ast"; },
+                "--emit=ast stops before names are looked up",
                 [&] {
-                  parser.value("--rules", "FILE", request.ruleFile,
-                               "The file that declares the rules of --with; "
-                               "std.pp");
+                  parser.value(
+                      "--schedule", "NAME", request.schedule,
+                      "The schedule to compile, when the file declares "
+                      "several");
+                  parser.value("--model", "FILE[:NAME]", request.model,
+                               "What the work is: a model of a file, or by its "
+                               "name one that the schedule knows, or of the "
+                               "library; stands for that of the schedule");
+                  parser.value("--cluster", "FILE[:NAME]", request.cluster,
+                               "What the schedule runs on, likewise");
                 });
-    addCommunication(parser, request.passes, request.comm, byData);
+  forPrograms(parser, options, [&] {
+    parser.value(
+        "--layout", "LAYERS", request.layout,
+        "The layers of each stage, as in `E|(tt|)*3,m|L`, or how to "
+        "cut those of the model: evenly, by-cost");
+    parser.repeated(
+        "--with", "RULE", request.rules,
+        "Follow this rule, such as recompute(2, 1), behind those of "
+        "the schedule");
+    parser.onlyIf([&request] { return !request.rules.empty(); },
+                  "it is the file of the rules of --with, and none is given",
+                  [&] {
+                    parser.value("--rules", "FILE", request.ruleFile,
+                                 "The file that declares the rules of --with; "
+                                 "std.pp");
+                  });
+    addCommunication(parser, request.passes, request.comm, dataOnly);
     addCostOptions(parser, request.costs);
     parser.group("For builds and other tools", [&] {
       parser.number("--max-actions", request.limits.maxActions, 1,
@@ -317,14 +323,15 @@ void ppcc::addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console) {
 }
 
 static void addDepfile(OptionParser &parser, Options &options) {
-  parser.only([&options] { return options.output != "-"; },
-              "it says what the file of --output comes from, and none is "
-              "written",
-              [&] {
-                parser.output("--depfile", options.depfile,
-                              "Write a rule of Make that lists the files that "
-                              "the output comes from");
-              });
+  parser.onlyIf([&options] { return options.output != "-"; },
+                "it says what the file of --output comes from, and none is "
+                "written",
+                [&] {
+                  parser.output(
+                      "--depfile", options.depfile,
+                      "Write a rule of Make that lists the files that "
+                      "the output comes from");
+                });
 }
 
 static void addInput(OptionParser &parser, Options &options, bool isRequired) {
@@ -337,7 +344,7 @@ static void addInput(OptionParser &parser, Options &options, bool isRequired) {
 static void addWatch(OptionParser &parser, Options &options) {
   parser.flag("--watch", options.watch,
               "Go on: again whenever a file that was read changes");
-  parser.rule([&options]() -> std::string {
+  parser.addCheck([&options]() -> std::string {
     return options.watch && options.request.input == "-"
                ? "--watch waits for files to change, and none is read"
                : "";
@@ -345,12 +352,12 @@ static void addWatch(OptionParser &parser, Options &options) {
 }
 
 /// What commands that compile one input have in common.
-static void addEveryday(OptionParser &parser, Options &options) {
+static void addCommonOptions(OptionParser &parser, Options &options) {
   addWatch(parser, options);
   addCompileOptions(parser, options);
   parser.group("For builds and other tools", [&] {
     forPrograms(parser, options, [&] {
-      parser.flag("--no-families", options.laysOut,
+      parser.flag("--no-families", options.noFamilies,
                   "Lay out and verify all microbatches, also where a proof for "
                   "all their numbers is quicker");
     });
@@ -358,12 +365,13 @@ static void addEveryday(OptionParser &parser, Options &options) {
 }
 
 static void addTimeline(OptionParser &parser, Options &options) {
-  parser.flag("--timeline", options.timeline,
-              "Draw a timeline on standard error, beside the output");
+  parser.flag(
+      "--timeline", options.timeline,
+      "Draw a timeline on standard error, beside the output");
 }
 
 /// What says which passes run is no pipeline beside one.
-static std::string beside(const Request &request) {
+static std::string conflictWithPasses(const Request &request) {
   const CommRequest &comm = request.comm;
   const std::tuple<bool, StringRef, StringRef> rules[] = {
       {comm.order.has_value(), "--comm-order",
@@ -389,7 +397,7 @@ static void addDeveloperOptions(OptionParser &parser, Options &options) {
   parser.group("For developers of ppcc", [&] {
     forPrograms(parser, options, [&] { addPassOptions(parser, options); });
   });
-  parser.rule([&options] { return beside(options.request); });
+  parser.addCheck([&options] { return conflictWithPasses(options.request); });
 }
 
 static void addConsoleOptions(OptionParser &parser, Options &options) {
@@ -410,14 +418,15 @@ static void addFormatOptions(OptionParser &parser, Options &options) {
           return version ? "" : "`" + text + "` is no version such as 2.9";
         });
   });
-  parser.only([&options] { return options.emit == "torch-csv"; },
-              "it is for --emit=torch-csv; PyTorch moves parameters by itself "
-              "when it places the messages",
-              [&] {
-                parser.flag("--torch-fsdp", emit.torch.fsdp,
-                            "Tell PyTorch in torch-csv when to gather and free "
-                            "the parameters of stages");
-              });
+  parser.onlyIf(
+      [&options] { return options.emit == "torch-csv"; },
+      "it is for --emit=torch-csv; PyTorch moves parameters by itself "
+      "when it places the messages",
+      [&] {
+        parser.flag("--torch-fsdp", emit.torch.fsdp,
+                    "Tell PyTorch in torch-csv when to gather and free "
+                    "the parameters of stages");
+      });
   forFormats(parser, options, Emitter::Symbol, [&] {
     parser.parsed("--cpp-symbol", "The name of the variable that cpp exports",
                   [&](const std::string &text) -> std::string {
@@ -431,12 +440,12 @@ static void addFormatOptions(OptionParser &parser, Options &options) {
 }
 
 /// Declares what says what is written.
-static void addWritten(OptionParser &parser, Options &options) {
+static void addOutputOptions(OptionParser &parser, Options &options) {
   addOutput(parser, options.output);
   std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
   kinds.push_back("ast");
   parser.choice("--emit", "What to write", kinds, options.emit);
-  parser.only(
+  parser.onlyIf(
       [&options] {
         const Emitter *emitter = findEmitter(options.emit);
         return emitter && emitter->programs != Emitter::Flat;
@@ -453,7 +462,7 @@ static void addWritten(OptionParser &parser, Options &options) {
 }
 
 /// The same, of what fewer ask for.
-static void addWrittenRest(OptionParser &parser, Options &options) {
+static void addRareOutputOptions(OptionParser &parser, Options &options) {
   parser.group("Communication", [&] {
     forPrograms(parser, options, [&] {
       parser.choice("--preconnect",
@@ -483,7 +492,7 @@ Examples:
 }
 
 /// What speaks against the options of a build together, if anything.
-static std::string misuse(const Options &options, bool lists) {
+static std::string findConflict(const Options &options, bool lists) {
   const Request &request = options.request;
   if (request.input.empty() && !lists)
     return "no input: give a schedule file, or the name of one of the library";
@@ -494,7 +503,7 @@ static std::string misuse(const Options &options, bool lists) {
   if (!options.free.empty() &&
       (!llvm::is_contained({"json", "cpp", "ir"}, options.emit) ||
        options.timeline || !options.depfile.empty() || request.rolled ||
-       options.laysOut || !request.passes.passes.empty() ||
+       options.noFamilies || !request.passes.passes.empty() ||
        request.passes.verifiesEach || watch.printAfterAll ||
        !watch.printAfter.empty() || !watch.print.ranks.empty() ||
        watch.print.microbatches))
@@ -511,50 +520,51 @@ void ppcc::declareBuild(OptionParser &parser, Options &options) {
   };
   auto declareAll = [&] {
     addInput(parser, options, /*isRequired=*/false);
-    auto whenWritten = [&](Declare *declare) {
-      parser.only([&options] { return !options.check && !options.listParams; },
-                  "nothing is written with --check and --list-params",
-                  [&] { declare(parser, options); });
+    auto ifWriting = [&](Declare *declare) {
+      parser.onlyIf(
+          [&options] { return !options.check && !options.listParams; },
+          "nothing is written with --check and --list-params",
+          [&] { declare(parser, options); });
     };
-    whenWritten(addWritten);
+    ifWriting(addOutputOptions);
     forPrograms(parser, options, [&] {
       parser.flag("--check", options.check, "Verify only, write nothing");
       addTimeline(parser, options);
     });
-    addEveryday(parser, options);
-    whenWritten(addWrittenRest);
+    addCommonOptions(parser, options);
+    ifWriting(addRareOutputOptions);
     parser.flag("--list-params", options.listParams,
                 "Print the parameters of the schedule and exit");
   };
   parser.group("Everyday", [&] {
-    parser.only([=] { return !lists(); },
-                "what lists and exits takes nothing else", declareAll);
+    parser.onlyIf([=] { return !lists(); },
+                  "what lists and exits takes nothing else", declareAll);
     addConsoleOptions(parser, options);
     parser.flag("--list-schedules", options.listSchedules,
                 "Print the schedules of the library and exit");
   });
-  parser.only([=] { return !lists(); },
-              "what lists and exits takes nothing else",
-              [&] {
-                addPictureOptions(parser, options);
-                addDeveloperOptions(parser, options);
-              });
+  parser.onlyIf([=] { return !lists(); },
+                "what lists and exits takes nothing else",
+                [&] {
+                  addPictureOptions(parser, options);
+                  addDeveloperOptions(parser, options);
+                });
   parser.group("For developers of ppcc", [&] {
     parser.flag("--list-passes", options.listPasses,
                 "Print the passes with their options and exit");
     parser.flag("--list-diagnostics", options.listDiagnostics,
                 "Print the table of diagnostics as Markdown and exit");
   });
-  parser.rule([&options, lists] { return misuse(options, lists()); });
+  parser.addCheck([&options, lists] { return findConflict(options, lists()); });
 }
 
 void ppcc::declareCheck(OptionParser &parser, Options &options) {
   options.check = true;
-  options.choosesFormat = false;
+  options.hasEmitOption = false;
   parser.group("Everyday", [&] {
     addInput(parser, options, /*isRequired=*/true);
     addTimeline(parser, options);
-    addEveryday(parser, options);
+    addCommonOptions(parser, options);
     addConsoleOptions(parser, options);
   });
   addPictureOptions(parser, options);
@@ -563,7 +573,7 @@ void ppcc::declareCheck(OptionParser &parser, Options &options) {
 
 void ppcc::declareReport(OptionParser &parser, Options &options) {
   options.emit = "report";
-  options.choosesFormat = false;
+  options.hasEmitOption = false;
   parser.group("Everyday", [&] {
     addInput(parser, options, /*isRequired=*/true);
     addOutput(parser, options.output);
@@ -571,7 +581,7 @@ void ppcc::declareReport(OptionParser &parser, Options &options) {
         "--format", "How to write the report",
         {{"text", std::string("report")}, {"json", std::string("report-json")}},
         options.emit);
-    addEveryday(parser, options);
+    addCommonOptions(parser, options);
     addConsoleOptions(parser, options);
     parser.group("For builds and other tools",
                  [&] { addDepfile(parser, options); });
@@ -590,9 +600,9 @@ std::optional<int> ppcc::parseOptions(const Invocation &call, Options &options,
     return code;
   Request &request = options.request;
   if (options.emit == "ast")
-    request.until = Request::Until::Parsed;
+    request.until = Request::StopAfter::Parsed;
   else if (options.listParams)
-    request.until = Request::Until::Checked;
+    request.until = Request::StopAfter::Checked;
   request.torch = options.emitOptions.torch;
   const Emitter *emitter = findEmitter(options.emit);
   request.rolled |= request.passes.passes.empty() && emitter &&

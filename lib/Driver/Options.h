@@ -12,12 +12,13 @@ struct Options {
   std::string command = "ppcc"; ///< As it is called.
   Request request = {};
   std::string output = "-", emit = "json";
-  bool choosesFormat = true; ///< `emit` is an option.
+  bool hasEmitOption = true; ///< `emit` is an option.
   std::string free = {};     ///< The parameter that stays open; empty for none.
   std::string depfile = {};  ///< Empty for none.
   EmitOptions emitOptions = {};
   ConsoleOptions console = {};
-  bool laysOut = false; ///< Even where many microbatches are a known family's.
+  bool noFamilies =
+      false; ///< Even where many microbatches are a known family's.
   bool check = false, timeline = false, watch = false, listParams = false;
   bool listSchedules = false, listPasses = false, listDiagnostics = false;
 };
@@ -27,7 +28,7 @@ void addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console);
 /// Adds the options that say how a schedule is compiled. Where `byData` is
 /// given, `data` is a transport that sets it.
 void addScheduleOptions(OptionParser &parser, Options &options,
-                        bool *byData = nullptr);
+                        bool *dataOnly = nullptr);
 /// The same for a schedule or program.
 void addCompileOptions(OptionParser &parser, Options &options);
 /// Adds `--cost` and `--costs`.

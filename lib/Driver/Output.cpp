@@ -47,20 +47,20 @@ struct Target {
   fs::file_status status;
   // Has no path that another file could take.
   std::optional<int> openFile;
-  bool isOfOther = false; ///< What another process has open.
+  bool isOfOtherProcess = false; ///< What another process has open.
 
   explicit Target(StringRef name) : path(name) {
     error = fs::status(name, status);
     if (error == std::errc::no_such_file_or_directory)
       error = {};
-    constexpr int mostLinks = 40;
+    constexpr int maxSymlinks = 40;
     char link[PATH_MAX];
-    for (int i = 0; i != mostLinks; ++i) {
+    for (int i = 0; i != maxSymlinks; ++i) {
       if ((openFile = openFileAt(path)))
         break;
       ssize_t length = readlink(path.c_str(), link, sizeof link);
-      isOfOther = length >= 0 && StringRef(path).starts_with("/proc/");
-      if (length < 0 || isOfOther)
+      isOfOtherProcess = length >= 0 && StringRef(path).starts_with("/proc/");
+      if (length < 0 || isOfOtherProcess)
         break;
       StringRef to(link, length);
       SmallString<256> next(path::is_absolute(to) ? ""
@@ -76,14 +76,14 @@ struct Target {
   }
 
   /// A regular file, or none that is there, and so one to be replaced.
-  bool isReplaced() const {
-    return !openFile && !isOfOther &&
+  bool isReplaceable() const {
+    return !openFile && !isOfOtherProcess &&
            (!fs::exists(status) || fs::is_regular_file(status));
   }
   /// Why the user may not replace what is there, though the folder would let
   /// them.
-  std::string protection() const {
-    if (!fs::exists(status) || !isReplaced())
+  std::string protectionError() const {
+    if (!fs::exists(status) || !isReplaceable())
       return "";
     if (status.getUser() != geteuid())
       return "it belongs to another user";
@@ -95,12 +95,12 @@ struct Target {
 /// A file that is written beside the one that it is to replace. Where the
 /// system allows it, it has no name before it is whole: nothing is left of a
 /// run that is killed.
-class Draft {
+class TemporaryFile {
 public:
-  explicit Draft(std::string folder) : folder(std::move(folder)) {}
-  Draft(const Draft &) = delete;
-  Draft &operator=(const Draft &) = delete;
-  ~Draft() {
+  explicit TemporaryFile(std::string folder) : folder(std::move(folder)) {}
+  TemporaryFile(const TemporaryFile &) = delete;
+  TemporaryFile &operator=(const TemporaryFile &) = delete;
+  ~TemporaryFile() {
     if (file >= 0)
       close(file);
     if (!name.empty())
@@ -175,10 +175,10 @@ public:
   }
 
   /// What speaks against it, or nothing.
-  std::string problem() const {
+  std::string error() const {
     return !target         ? ""
            : target->error ? target->error.message()
-                           : target->protection();
+                           : target->protectionError();
   }
   bool isInput(const SourceManager &sources) const {
     fs::file_status status = target ? target->status : fs::file_status();
@@ -188,16 +188,16 @@ public:
   }
 
   std::error_code open() {
-    if (!target || !target->isReplaced())
+    if (!target || !target->isReplaceable())
       return {};
-    draft.emplace(target->folder());
-    return draft->open();
+    temporary.emplace(target->folder());
+    return temporary->open();
   }
   std::error_code write() {
     if (!target)
       return file.write(out), std::error_code();
-    if (draft)
-      return fill(draft->descriptor(), file.write);
+    if (temporary)
+      return fill(temporary->descriptor(), file.write);
     if (target->openFile)
       return fill(*target->openFile, file.write);
     int device = ::open(target->path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
@@ -207,12 +207,12 @@ public:
     return close(device) != 0 && !error ? lastError() : error;
   }
   std::error_code finish() {
-    if (!draft)
+    if (!temporary)
       return {};
     if (fs::exists(target->status) &&
-        fchmod(draft->descriptor(), target->status.permissions()) != 0)
+        fchmod(temporary->descriptor(), target->status.permissions()) != 0)
       return lastError();
-    return draft->moveTo(target->path);
+    return temporary->moveTo(target->path);
   }
 
   const OutputFile &file;
@@ -220,7 +220,7 @@ public:
 private:
   raw_ostream &out;
   std::optional<Target> target; ///< None for `-`.
-  std::optional<Draft> draft;
+  std::optional<TemporaryFile> temporary;
 };
 
 } // namespace
@@ -241,8 +241,8 @@ ExitCode ppcc::writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
           {}, file.path, "it is the output `" + same->path.str() + "`, too");
     else if (output.isInput(sources))
       diags.report<diag::OutputIsInput>({}, file.path);
-    else if (std::string problem = output.problem(); !problem.empty())
-      diags.report<diag::CannotWrite>({}, file.path, problem);
+    else if (std::string error = output.error(); !error.empty())
+      diags.report<diag::CannotWrite>({}, file.path, error);
   }
   for (auto step : {&Output::open, &Output::write, &Output::finish})
     for (Output &output : outputs) {

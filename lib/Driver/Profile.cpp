@@ -36,15 +36,16 @@ void declare(OptionParser &parser, ProfileOptions &options) {
   parser.value("--groups", "NAME,...", options.groups,
                "What the groups of the expression are, in order: stage, "
                "kind, or anything else to pass over; stage,kind without it");
-  parser.each("--kind", "NAME=LETTERS",
-              "The action that a name of the kind stands for: Forward=F",
-              [&](const std::string &text) -> std::string {
-                auto [name, letters] = StringRef(text).rsplit('=');
-                options.kindNames[name] = letters.str();
-                return name.empty() || name.size() == text.size()
-                           ? "`" + text + "` is not of the form NAME=LETTERS"
-                           : "";
-              });
+  parser.repeated("--kind", "NAME=LETTERS",
+                  "The action that a name of the kind stands for: Forward=F",
+                  [&](const std::string &text) -> std::string {
+                    auto [name, mnemonic] = StringRef(text).rsplit('=');
+                    options.kindNames[name] = mnemonic.str();
+                    return name.empty() || name.size() == text.size()
+                               ? "`" + text +
+                                     "` is not of the form NAME=LETTERS"
+                               : "";
+                  });
   parser.choice("--unit", "The unit of time of the costs",
                 {{"us", 1}, {"ms", 1'000}, {"s", 1'000'000}}, options.unit);
   parser.choice("--emit",
@@ -91,11 +92,11 @@ public:
       return;
     StringRef name = groups[options.kindGroup];
     auto renamed = options.kindNames.find(name);
-    StringRef letters =
+    StringRef mnemonic =
         renamed == options.kindNames.end() ? name : StringRef(renamed->second);
-    auto kind = kinds.find(letters);
+    auto kind = kinds.find(mnemonic);
     if (!kind || !kinds[*kind].isCompute())
-      return reportKind(event, letters);
+      return reportKind(event, mnemonic);
     uint32_t stage = 0;
     if (options.stageGroup &&
         (groups[options.stageGroup].getAsInteger(10, stage) ||
@@ -114,7 +115,7 @@ public:
       uint32_t last = stages.rbegin()->first;
       for (uint32_t stage = 0; stage != last; ++stage)
         if (!stages.count(stage))
-          return diags.report<diag::TraceNoStage>({}, kinds[kind].letters,
+          return diags.report<diag::TraceNoStage>({}, kinds[kind].mnemonic,
                                                   stage, last);
     }
     return true;
@@ -135,7 +136,7 @@ private:
       out << (options.stageGroup ? "  layer " + layers.back() + " {" : " ");
       for (auto &[kind, stages] : times)
         if (auto found = stages.find(stage); found != stages.end())
-          out << " cost " << kinds[kind].letters << " = "
+          out << " cost " << kinds[kind].mnemonic << " = "
               << cost::format(median(found->second)) << ';';
       out << (options.stageGroup ? " }\n" : "\n");
     }
@@ -161,7 +162,7 @@ private:
       for (auto &[stage, all] : stages)
         texts.push_back(cost::format(median(all)));
       std::string list = llvm::join(texts, ", ");
-      rows.push_back(fmt::format("    \"{}\": {}", kinds[kind].letters,
+      rows.push_back(fmt::format("    \"{}\": {}", kinds[kind].mnemonic,
                                  options.stageGroup ? "[" + list + "]" : list));
     }
     out << "{\n  \"cost\": {\n" << llvm::join(rows, ",\n") << "\n  }";
@@ -190,10 +191,11 @@ private:
     return result;
   }
 
-  void reportKind(const TraceEvent &event, StringRef letters) {
-    if (unknown.try_emplace(letters).second)
+  void reportKind(const TraceEvent &event, StringRef mnemonic) {
+    if (unknown.try_emplace(mnemonic).second)
       diags.report<diag::TraceNoKind>(
-          event.place, letters, didYouMean(letters, kinds.computeLetters()));
+          event.place, mnemonic,
+          didYouMean(mnemonic, kinds.computeMnemonics()));
   }
 
   /// In the unit that is asked for; of an even number the mean of the two in
@@ -228,7 +230,7 @@ int ppcc::runProfile(const Invocation &call) {
   if (std::optional<int> code = parser.parse())
     return *code;
   if (std::string wrong = checkMatch(options); !wrong.empty())
-    return parser.wrong(wrong);
+    return parser.usageError(wrong);
 
   auto session = consoleSession(call, options.console);
   SourceManager &sources = session->sources;

@@ -54,23 +54,24 @@ int ppcc::runProof(
   if (!explains)
     parser.output("--certificate", options.certificate,
                   "Also write what shows it, for ppcc-check-proof");
-  addScheduleOptions(parser, options, &options.byData);
+  addScheduleOptions(parser, options, &options.dataOnly);
   addMaxErrors(parser, options.console.maxErrors);
   if (std::optional<int> code = parser.parse())
     return *code;
   auto session = consoleSession(call, options.console);
   const SourceManager &sources = session->sources;
-  std::string misuse;
-  ProveRequest request{options.request, options.free, explains, options.byData,
-                       !options.certificate.empty()};
+  std::string usageError;
+  ProveRequest request{options.request, options.free, explains,
+                       options.dataOnly, !options.certificate.empty()};
   if (StringRef(options.free).contains(','))
     return explains || request.certifies
-               ? parser.wrong("`--for` takes two parameters in `ppcc prove`, "
-                              "without `--certificate`")
+               ? parser.usageError(
+                     "`--for` takes two parameters in `ppcc prove`, "
+                     "without `--certificate`")
                : writeEvery(options, request, *session, call.out);
-  auto proof = prove(request, *session, misuse);
-  if (!misuse.empty())
-    return parser.wrong(misuse);
+  auto proof = prove(request, *session, usageError);
+  if (!usageError.empty())
+    return parser.usageError(usageError);
   if (!proof)
     return Errors;
   auto write = [&](raw_ostream &s) {

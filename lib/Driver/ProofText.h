@@ -11,7 +11,7 @@ namespace ppcc {
 
 struct ProveOptions : Options {
   std::string free = "M";
-  bool byData = false;
+  bool dataOnly = false;
   std::string format = "text", certificate;
 };
 

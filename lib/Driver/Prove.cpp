@@ -10,7 +10,7 @@ static void writeVerdicts(const ProveOptions &options, const Proof &proof,
   TextTable table({free.str(), "verdict", "makespan", "reason"});
   for (size_t i = 0; i != proof.ranges.size(); ++i) {
     ProvenRange range = proof.ranges[i];
-    auto told = [&](const ProvenRange &one) {
+    auto described = [&](const ProvenRange &one) {
       return std::tuple(one.verdict, formulaText(one.makespan, free),
                         reasonText(one, sources));
     };
@@ -18,7 +18,7 @@ static void writeVerdicts(const ProveOptions &options, const Proof &proof,
     while (range.to && range.modulus == 1 && i + 1 != proof.ranges.size() &&
            proof.ranges[i + 1].from == *range.to + 1 &&
            proof.ranges[i + 1].to == proof.ranges[i + 1].from &&
-           told(proof.ranges[i + 1]) == told(range))
+           described(proof.ranges[i + 1]) == described(range))
       range.to = proof.ranges[++i].to;
     table.add({numbersText(range.from, range.modulus, range.to),
                verdictName(range.verdict).str(),

@@ -18,13 +18,13 @@ struct Line {
 struct Bounds {
   int64_t from = 1;
   std::optional<int64_t> to;
-  std::vector<Line> least, most; ///< M is above all of one, below the other's.
+  std::vector<Line> lower, upper; ///< M is above all of one, below the other's.
 
   explicit Bounds(const PlaneRange &range) : from(range.fromRanks) {
     for (const Form &fact : range.where) {
       auto [one, p, m] = std::tuple(fact.at[One], fact.at[P], fact.at[M]);
       if (m != 0)
-        (m > 0 ? least : most)
+        (m > 0 ? lower : upper)
             .push_back(
                 {Rational(-__int128(p), m), Rational(-__int128(one), m)});
       else if (p > 0)
@@ -32,8 +32,8 @@ struct Bounds {
       else if (p < 0)
         to = std::min(to.value_or(INT64_MAX), one / -p);
     }
-    if (least.empty())
-      least.push_back({{}, {1, 1}});
+    if (lower.empty())
+      lower.push_back({{}, {1, 1}});
   }
 };
 
@@ -49,19 +49,19 @@ std::string linesText(ArrayRef<Line> lines, StringRef word, StringRef ranks) {
 
 std::string microbatchesText(const PlaneRange &range, const Bounds &bounds,
                              StringRef ranks) {
-  std::string text = linesText(bounds.least, "max", ranks);
-  if (!bounds.most.empty() && linesText(bounds.most, "min", ranks) == text)
+  std::string text = linesText(bounds.lower, "max", ranks);
+  if (!bounds.upper.empty() && linesText(bounds.upper, "min", ranks) == text)
     return text;
   if (int64_t modulus = range.microbatches.modulus;
-      modulus != 1 && bounds.least.size() == 1) {
-    Line next = bounds.least[0];
+      modulus != 1 && bounds.lower.size() == 1) {
+    Line next = bounds.lower[0];
     next.intercept.numerator += modulus * next.intercept.denominator;
     text += ", " + linesText(next, "", ranks) + ",";
   }
   text += " ..";
-  return bounds.most.empty()
+  return bounds.upper.empty()
              ? text
-             : text + " " + linesText(bounds.most, "min", ranks);
+             : text + " " + linesText(bounds.upper, "min", ranks);
 }
 
 void writePlaneText(const PlaneProof &proof, StringRef ranks, StringRef name,
@@ -111,8 +111,8 @@ void writePlaneJson(const PlaneProof &proof, StringRef ranks, StringRef name,
           });
           json.attributeObject(name, [&] {
             remainder(range.microbatches);
-            lines("from", bounds.least);
-            lines("to", bounds.most);
+            lines("from", bounds.lower);
+            lines("to", bounds.upper);
           });
           json.attribute("verdict", verdictName(range.verdict));
           if (!range.makespan)

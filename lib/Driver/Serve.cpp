@@ -4,7 +4,7 @@
 #include "LspText.h"
 #include "Options.h"
 #include "Watch.h"
-#include "ppcc/Driver/Job.h"
+#include "ppcc/Driver/Subprocess.h"
 #include "ppcc/Emit/Emitter.h"
 #include "ppcc/Support/Embedded.h"
 
@@ -26,9 +26,10 @@ ArrayRef<EmbeddedFile> livePage();
 
 namespace {
 
-constexpr uint64_t mostActions = 1'000'000; ///< While somebody drags a slider.
+constexpr uint64_t maxPreviewActions =
+    1'000'000; ///< While somebody drags a slider.
 
-constexpr unsigned mostSeconds = 30;
+constexpr unsigned maxSeconds = 30;
 
 /// What becomes of the schedule, with some values.
 struct Build {
@@ -39,13 +40,14 @@ struct Build {
   uint64_t number = 0;
   std::string state; ///< JSON for the page.
   std::string page;  ///< The viewer; empty when there are errors.
-  Job job;
-  std::chrono::steady_clock::time_point asked; ///< When it was last wanted.
+  Subprocess job;
+  std::chrono::steady_clock::time_point
+      lastRequested; ///< When it was last wanted.
 };
 
-class Live {
+class LiveServer {
 public:
-  Live(const Options &options, Session::Files files)
+  LiveServer(const Options &options, Session::Files files)
       : options(options), files(std::move(files)) {
     std::random_device random;
     for (int i = 0; i != 4; ++i)
@@ -53,7 +55,7 @@ public:
   }
 
   std::string token;
-  std::function<void()> onPage; ///< When somebody has the page.
+  std::function<void()> onPageServed; ///< When somebody has the page.
 
   /// `/TOKEN/` is the page, `/TOKEN/state` waits for another build than that of
   /// `after`, `/TOKEN/view` is its picture. `D.NAME` is the value of a
@@ -64,7 +66,7 @@ public:
       return HttpResponse{404, "text/plain", "not here"};
     std::string framed = "frame-ancestors 'self'";
     if (path.empty()) {
-      onPage();
+      onPageServed();
       return HttpResponse{
           200, "text/html; charset=utf-8", livePage().front().text.str(),
           "default-src 'none'; script-src 'unsafe-inline'; style-src "
@@ -80,7 +82,7 @@ public:
         key += name + "=" + value + "\n";
       else
         StringRef(value).getAsInteger(10, after);
-    Build &build = named(key);
+    Build &build = findOrAddBuild(key);
     if (!isReady(build, request))
       return std::nullopt;
     if (path == "view")
@@ -102,7 +104,7 @@ public:
   }
 
 private:
-  Build &named(const std::string &key) {
+  Build &findOrAddBuild(const std::string &key) {
     if (auto *found = findBy(builds, key, &Build::key))
       return *found;
     if (builds.size() == 8)
@@ -114,13 +116,13 @@ private:
   /// will be when the job that others wait for has ended.
   bool isReady(Build &build, const HttpRequest &request) {
     auto now = std::chrono::steady_clock::now();
-    build.asked = now;
+    build.lastRequested = now;
     if (!build.job.isRunning()) {
       if (build.files && !build.files->hasChanged())
         return true;
       for (Build &other : builds)
         if (other.job.isRunning()) {
-          if (now - other.asked < std::chrono::milliseconds(250))
+          if (now - other.lastRequested < std::chrono::milliseconds(250))
             return false;
           other.job.stop();
         }
@@ -135,11 +137,11 @@ private:
     build.number = ++numbers;
     build.files = llvm::makeIntrusiveRefCnt<WatchedFiles>(files);
     (void)build.files->status(options.request.input);
-    bool isStarted = build.job.start(mostSeconds, [&](raw_ostream &out) {
+    bool isStarted = build.job.start(maxSeconds, [&](raw_ostream &out) {
       make(request, build);
       out << build.state.size() << '\n'
           << build.state << build.page.size() << '\n'
-          << build.page << build.files->noted();
+          << build.page << build.files->serialize();
     });
     if (!isStarted)
       finish(build);
@@ -147,34 +149,34 @@ private:
 
   /// Takes what the job has made.
   void finish(Build &build) {
-    StringRef said = build.job.said;
+    StringRef remaining = build.job.output;
     auto take = [&](std::string &part) {
       size_t size = 0;
-      bool isGood = !said.consumeInteger(10, size) &&
-                    said.consume_front("\n") && size <= said.size();
+      bool isGood = !remaining.consumeInteger(10, size) &&
+                    remaining.consume_front("\n") && size <= remaining.size();
       if (isGood) {
-        part = said.take_front(size).str();
-        said = said.drop_front(size);
+        part = remaining.take_front(size).str();
+        remaining = remaining.drop_front(size);
       }
       return isGood;
     };
-    if (build.job.outcome == Job::Outcome::Good && take(build.state) &&
-        take(build.page)) {
-      build.files->note(said);
+    if (build.job.outcome == Subprocess::Outcome::Succeeded &&
+        take(build.state) && take(build.page)) {
+      build.files->deserialize(remaining);
     } else {
       build.page.clear();
       build.state.clear();
       llvm::raw_string_ostream stream(build.state);
       write(json::OStream(stream), build, {}, false,
-            "error: " + build.job.complaint(), {});
+            "error: " + build.job.errorText(), {});
     }
-    build.job.said.clear();
+    build.job.output.clear();
   }
 
   void make(const HttpRequest &request, Build &build) {
     auto start = std::chrono::steady_clock::now();
     Options chosen = options;
-    std::string complaint;
+    std::string errorText;
     for (const auto &[key, value] : request.query) {
       StringRef name = key;
       if (name.consume_front("D.")) {
@@ -188,11 +190,11 @@ private:
         if (std::string wrong = checkCost(setting); wrong.empty())
           chosen.request.costs.settings.push_back(setting);
         else
-          complaint += wrong + "\n";
+          errorText += wrong + "\n";
       }
     }
     chosen.request.limits.maxActions =
-        std::min(chosen.request.limits.maxActions, mostActions);
+        std::min(chosen.request.limits.maxActions, maxPreviewActions);
     Session session(build.files);
     session.sources.readsStreams = false;
     Compiled compiled = compile(chosen.request, session);
@@ -202,15 +204,15 @@ private:
                                    session, options.emitOptions);
     if (!isGood)
       build.page.clear();
-    complaint += compiled.misuse + session.text();
+    errorText += compiled.usageError + session.text();
     llvm::raw_string_ostream stream(build.state);
     build.state.clear();
-    write(json::OStream(stream), build, compiled, isGood, complaint,
+    write(json::OStream(stream), build, compiled, isGood, errorText,
           std::chrono::steady_clock::now() - start);
   }
 
   void write(json::OStream json, const Build &build, const Compiled &compiled,
-             bool isGood, const std::string &complaint,
+             bool isGood, const std::string &errorText,
              std::chrono::duration<double> took) {
     const Program &program = compiled.program;
     json.object([&] {
@@ -218,7 +220,7 @@ private:
       json.attribute("input", json::fixUTF8(options.request.input));
       json.attribute("good", isGood);
       json.attribute("seconds", took.count());
-      json.attribute("messages", json::fixUTF8(complaint));
+      json.attribute("messages", json::fixUTF8(errorText));
       json.attributeArray("params", [&] {
         for (const ParameterText &param : compiled.params)
           json.object([&] {
@@ -238,7 +240,7 @@ private:
       json.attributeArray("costs", [&] {
         for (const KindInfo &kind : program.kinds().rows())
           if (kind.occupiesRank())
-            json.value(kind.letters);
+            json.value(kind.mnemonic);
         for (StringRef name : {"latency", "limit"})
           json.value(name);
       });
@@ -253,13 +255,13 @@ private:
 
 /// A page of the user alone that leads to another: its address may stand in the
 /// arguments of a process, which everybody can read.
-class Redirect {
+class RedirectPage {
 public:
-  Redirect() = default;
-  Redirect(const Redirect &) = delete;
-  ~Redirect() { remove(); }
+  RedirectPage() = default;
+  RedirectPage(const RedirectPage &) = delete;
+  ~RedirectPage() { remove(); }
 
-  bool lead(StringRef to) {
+  bool writeTo(StringRef to) {
     int file;
     SmallString<128> model;
     llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, model);
@@ -309,25 +311,26 @@ int ppcc::runServe(const Invocation &call) {
   parser.flag("--open", opens, "Open the page in the browser (xdg-open)");
   addCompileOptions(parser, options);
   options.emit = "html";
-  options.choosesFormat = false;
+  options.hasEmitOption = false;
   addPictureOptions(parser, options);
   if (std::optional<int> code = parser.parse())
     return *code;
   if (options.request.input == "-")
-    return parser.wrong("a file is to change, which standard input does not");
+    return parser.usageError(
+        "a file is to change, which standard input does not");
   HttpServer server;
   if (llvm::Error error = server.listen(port))
-    return parser.wrong(llvm::toString(std::move(error)));
-  Live live(options, call.files);
+    return parser.usageError(llvm::toString(std::move(error)));
+  LiveServer live(options, call.files);
   std::string address =
       fmt::format("http://127.0.0.1:{}/{}/", server.port(), live.token);
   call.out << "serving " << options.request.input << " at " << address << '\n';
   call.out.flush();
-  Redirect redirect;
-  live.onPage = [&] { redirect.remove(); };
+  RedirectPage redirect;
+  live.onPageServed = [&] { redirect.remove(); };
   if (opens)
     if (auto browser = llvm::sys::findProgramByName("xdg-open"))
-      if (redirect.lead(address))
+      if (redirect.writeTo(address))
         llvm::sys::ExecuteNoWait(*browser, {*browser, redirect.address()},
                                  std::nullopt);
   for (;;)

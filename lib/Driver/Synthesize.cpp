@@ -14,7 +14,7 @@ using namespace ppcc;
 namespace {
 
 struct SynthesizeOptions : Options {
-  SynthesisRequest asked;
+  SynthesisRequest userRequest;
   std::optional<uint64_t> effort;
   bool asJson = false;
   std::vector<Amount> limits; ///< Of a sweep.
@@ -53,29 +53,29 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                 "What is to be short: the whole, or the longest time between "
                 "a rank's first begin and last end",
                 {{"makespan", Objective::Makespan}, {"span", Objective::Span}},
-                options.asked.objective);
+                options.userRequest.objective);
   parser.number("--effort", options.effort, 1, 1'000'000'000,
                 "So many million actions are simulated at most");
-  parser.flag("--fused-backward", options.asked.fusedBackward,
+  parser.flag("--fused-backward", options.userRequest.fusedBackward,
               "Let B compute both gradients at once, instead of I and W");
-  parser.value("--layers", "LAYERS", options.asked.layers,
+  parser.value("--layers", "LAYERS", options.userRequest.layers,
                "Choose how many layers each stage gets, too: E,t*24,L as in "
                "--layout, or `model` for those of the model");
-  parser.flag("--recompute", options.asked.recompute,
+  parser.flag("--recompute", options.userRequest.recompute,
               "Choose which stages compute their activations again, too, and "
               "for which microbatches, as `recompute` of std.pp does");
-  parser.flag("--offload", options.asked.offload,
+  parser.flag("--offload", options.userRequest.offload,
               "Choose which stages bring their activations to the host and "
               "back, too, and for which microbatches, as `offload` of std.pp "
               "does");
   parser.value(
-      "--for", "NAME", options.asked.free,
+      "--for", "NAME", options.userRequest.free,
       "Look for an order that does for every number of microbatches, "
       "the parameter of this name, mostly M; the figures are about the "
       "number that -D gives it");
-  parser.each("--from", "SCHEDULE", options.asked.from,
-              "Begin with the order of this schedule, beside those of the "
-              "library");
+  parser.repeated("--from", "SCHEDULE", options.userRequest.from,
+                  "Begin with the order of this schedule, beside those of the "
+                  "library");
   parser.choice("--format", "How to tell the figures",
                 {{"text", false}, {"json", true}}, options.asJson);
   parser.parsed(
@@ -94,17 +94,17 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
 std::atomic<bool> isInterrupted = false;
 
 /// Lets Ctrl-C end the search; a second one ends the process.
-class Interrupt {
+class SigintGuard {
 public:
-  Interrupt() {
+  SigintGuard() {
     struct sigaction action{};
     action.sa_handler = [](int) { isInterrupted = true; };
     action.sa_flags = SA_RESETHAND | SA_RESTART;
     sigaction(SIGINT, &action, &old);
   }
-  ~Interrupt() { sigaction(SIGINT, &old, nullptr); }
-  Interrupt(const Interrupt &) = delete;
-  Interrupt &operator=(const Interrupt &) = delete;
+  ~SigintGuard() { sigaction(SIGINT, &old, nullptr); }
+  SigintGuard(const SigintGuard &) = delete;
+  SigintGuard &operator=(const SigintGuard &) = delete;
 
 private:
   struct sigaction old{};
@@ -116,7 +116,7 @@ void raw(llvm::json::OStream &json, StringRef key, StringRef value) {
   json.attributeEnd();
 }
 
-void printJson(const Synthesized &found, raw_ostream &out) {
+void printJson(const SynthesisResult &found, raw_ostream &out) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream, 1);
@@ -141,8 +141,8 @@ void printJson(const Synthesized &found, raw_ostream &out) {
       json.attribute("origin", found.origin);
     if (found.proof) {
       json.attribute("for", "M");
-      json.attribute("least", found.least);
-      json.attribute("microbatches", found.told);
+      json.attribute("min_microbatches", found.minMicrobatches);
+      json.attribute("microbatches", found.reportedM);
       json.attributeArray("formulas", [&] {
         for (const ProvenRange &range : found.proof->ranges)
           if (!range.to && range.verdict == Verdict::Right)
@@ -161,20 +161,21 @@ void printJson(const Synthesized &found, raw_ostream &out) {
   out << printableJson(text) << '\n';
 }
 
-void printWords(const Synthesized &found, Objective objective,
-                raw_ostream &err) {
+void printText(const SynthesisResult &found, Objective objective,
+               raw_ostream &err) {
   bool isSpan = objective == Objective::Span;
   if (!found.layout.empty())
     err << "layout " << found.layout << '\n';
   if (found.proof) {
-    err << fmt::format("proven for every M from {} on, on {}\n", found.least,
+    err << fmt::format("proven for every M from {} on, on {}\n",
+                       found.minMicrobatches,
                        llvm::join(found.proof->transports, ", "));
     for (const ProvenRange &range : found.proof->ranges)
       if (!range.to && range.makespan)
         err << fmt::format("makespan {} for M = {}\n",
                            formulaText(range.makespan, "M"),
                            numbersText(range.from, range.modulus, range.to));
-    err << fmt::format("at M = {}: ", found.told);
+    err << fmt::format("at M = {}: ", found.reportedM);
   }
   err << (isSpan ? "longest span " : "makespan ") << cost::format(found.value);
   if (isSpan)
@@ -258,35 +259,37 @@ int ppcc::runSynthesize(const Invocation &call) {
   if (std::optional<int> code = parser.parse())
     return *code;
   if (options.request.input.empty())
-    return parser.wrong("no placement: --placement=linear is the usual one");
-  SynthesisRequest &asked = options.asked;
-  for (auto [name, isGiven] : {std::pair("--recompute", asked.recompute),
-                               std::pair("--offload", asked.offload),
+    return parser.usageError(
+        "no placement: --placement=linear is the usual one");
+  SynthesisRequest &userRequest = options.userRequest;
+  for (auto [name, isGiven] : {std::pair("--recompute", userRequest.recompute),
+                               std::pair("--offload", userRequest.offload),
                                std::pair("--sweep", !options.limits.empty())})
-    if (!asked.free.empty() && isGiven)
-      return parser.wrong(fmt::format("--for and {} exclude each other", name));
+    if (!userRequest.free.empty() && isGiven)
+      return parser.usageError(
+          fmt::format("--for and {} exclude each other", name));
   if (options.asJson && options.output != "-" &&
       isSameFile(options.output, "-", call.out))
-    return parser.wrong("--output is where the JSON goes");
-  asked.request = options.request;
+    return parser.usageError("--output is where the JSON goes");
+  userRequest.request = options.request;
   if (options.effort)
-    asked.budget = *options.effort * effortUnit;
+    userRequest.budget = *options.effort * effortUnit;
   raw_ostream &err = call.err;
   bool isShown = err.is_displayed();
-  auto wipe = [&] {
+  auto clearLine = [&] {
     if (isShown)
       err << "\r\x1b[K";
   };
   if (isShown)
-    asked.onBest = [&](Time best, Time bound) {
-      wipe();
+    userRequest.onBest = [&](Time best, Time bound) {
+      clearLine();
       err << "best " << cost::format(best) << ", bound " << cost::format(bound);
       err.flush();
     };
   auto session =
-      consoleSession(call, options.console, [&](Diagnostic &) { wipe(); });
-  Interrupt interrupt;
-  asked.stop = &isInterrupted;
+      consoleSession(call, options.console, [&](Diagnostic &) { clearLine(); });
+  SigintGuard interrupt;
+  userRequest.stop = &isInterrupted;
   auto write = [&](function_ref<void(raw_ostream &)> fill) -> int {
     if (options.asJson && options.output == "-")
       return Success; // The JSON is there, and says all.
@@ -294,12 +297,12 @@ int ppcc::runSynthesize(const Invocation &call) {
   };
   if (!options.limits.empty()) {
     auto points =
-        sweepLimits(asked, options.limits, *session, [&](Amount limit) {
-          wipe();
+        sweepLimits(userRequest, options.limits, *session, [&](Amount limit) {
+          clearLine();
           if (isShown)
             err << "limit " << amount::format(limit) << ' ';
         });
-    wipe();
+    clearLine();
     if (!points)
       return Errors;
     if (options.asJson)
@@ -307,13 +310,13 @@ int ppcc::runSynthesize(const Invocation &call) {
     return write(
         [&](raw_ostream &s) { printSweep(*points, options.output, s); });
   }
-  auto found = synthesize(asked, *session);
-  wipe();
+  auto found = synthesize(userRequest, *session);
+  clearLine();
   if (!found)
     return Errors;
   if (options.asJson)
     printJson(*found, call.out);
   else
-    printWords(*found, asked.objective, err);
+    printText(*found, userRequest.objective, err);
   return write([&](raw_ostream &s) { s << found->text; });
 }

@@ -27,7 +27,7 @@ WatchedFiles::openFileForRead(const Twine &path) {
   return ProxyFileSystem::openFileForRead(path);
 }
 
-std::string WatchedFiles::noted() const {
+std::string WatchedFiles::serialize() const {
   std::string lines;
   for (const auto &[path, version] : versions)
     if (!StringRef(path).contains('\n'))
@@ -38,7 +38,7 @@ std::string WatchedFiles::noted() const {
   return lines;
 }
 
-void WatchedFiles::note(StringRef lines) {
+void WatchedFiles::deserialize(StringRef lines) {
   for (StringRef line : llvm::split(lines, '\n')) {
     int64_t changed;
     Version version;

@@ -18,8 +18,8 @@ public:
 
   /// What was asked for, as text of a line each, and the same from another
   /// process.
-  std::string noted() const;
-  void note(StringRef lines);
+  std::string serialize() const;
+  void deserialize(StringRef lines);
 
   /// Whether one of the files is now another than when it was first asked for.
   bool hasChanged();

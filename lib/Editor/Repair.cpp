@@ -10,7 +10,7 @@ static bool endsStatement(const Token &token) {
 }
 
 /// Behind the bracket that closes the one at `at`, or all tokens.
-static size_t behindBracket(ArrayRef<Token> tokens, size_t at) {
+static size_t afterBracket(ArrayRef<Token> tokens, size_t at) {
   unsigned depth = 0;
   for (; at != tokens.size(); ++at)
     if (tokens[at].is("{"))
@@ -20,7 +20,7 @@ static size_t behindBracket(ArrayRef<Token> tokens, size_t at) {
   return at;
 }
 
-std::string ppcc::editor::withoutMistake(StringRef text, size_t place) {
+std::string ppcc::editor::blankOutError(StringRef text, size_t place) {
   std::vector<Token> tokens = withoutComments(tokenize(text));
   std::string left = text.str();
   auto offset = [&](const char *at) { return size_t(at - text.begin()); };
@@ -62,7 +62,7 @@ std::string ppcc::editor::withoutMistake(StringRef text, size_t place) {
     while (open != end && !tokens[open].is("("))
       ++open;
     if (open == end)
-      blank(begin, behindBracket(tokens, end));
+      blank(begin, afterBracket(tokens, end));
     else
       blank(open + 1, tokens[end - 1].is(")") ? end - 1 : end);
   } else {
@@ -74,7 +74,7 @@ std::string ppcc::editor::withoutMistake(StringRef text, size_t place) {
       blank(begin, end);
       llvm::copy(head, left.begin() + from);
     } else {
-      blank(begin, behindBracket(tokens, end));
+      blank(begin, afterBracket(tokens, end));
     }
   }
   return left;

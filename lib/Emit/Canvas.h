@@ -23,21 +23,23 @@ struct Line {
 ArrayRef<Line> hatchLines(Hatch hatch);
 
 /// What has a colour of its own beside the boxes, by day and on dark pages.
-enum class Ink : uint8_t {
-#define INK(Name, Day, Dark) Name,
-#include "Inks.def"
-#undef INK
+enum class ColorRole : uint8_t {
+#define THEME_COLOR(Name, Day, Dark) Name,
+#include "Theme.def"
+#undef THEME_COLOR
 };
-struct InkLook {
+struct ThemeColor {
   StringRef name;
-  Color day, dark;
+  Color light, dark;
 };
-inline constexpr InkLook inks[] = {
-#define INK(Name, Day, Dark) {#Name, Day, Dark},
-#include "Inks.def"
-#undef INK
+inline constexpr ThemeColor themeColors[] = {
+#define THEME_COLOR(Name, Day, Dark) {#Name, Day, Dark},
+#include "Theme.def"
+#undef THEME_COLOR
 };
-inline const InkLook &lookOf(Ink ink) { return inks[size_t(ink)]; }
+inline const ThemeColor &styleOf(ColorRole ink) {
+  return themeColors[size_t(ink)];
+}
 
 /// A colour with lines or dots over it.
 struct Fill {
@@ -65,12 +67,12 @@ public:
   virtual void end() = 0;
   /// With a thin border; `fill` is the number of one of the sheet.
   virtual void box(Area area, size_t fill) = 0;
-  virtual void area(Area area, Ink ink) = 0;
-  virtual void lines(ArrayRef<Line> lines, Ink ink,
+  virtual void area(Area area, ColorRole ink) = 0;
+  virtual void lines(ArrayRef<Line> lines, ColorRole ink,
                      Stroke stroke = Stroke::Solid) = 0;
   /// The area below a curve, and the curve.
-  virtual void curve(ArrayRef<Point> points, Px bottom, Ink ink) = 0;
-  virtual void text(Point at, StringRef content, Anchor anchor, Ink ink,
+  virtual void curve(ArrayRef<Point> points, Px bottom, ColorRole ink) = 0;
+  virtual void text(Point at, StringRef content, Anchor anchor, ColorRole ink,
                     Px size) = 0;
 };
 

@@ -34,7 +34,7 @@ inline void putItem(Writer &writer, const Program &program, RowRange item,
     return writer.put(']');
   writer.put(")OVERLAP");
   for (ActionId row : item)
-    writer.put('_', program.kindOf(row).letters);
+    writer.put('_', program.kindOf(row).mnemonic);
 }
 
 /// Writes a line `rank N:` for each rank that is shown. `begin(rank)` gives

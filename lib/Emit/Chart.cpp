@@ -11,12 +11,12 @@ void ppcc::emitChart(ArrayRef<ChartPoint> points, StringRef title,
                size = px(12);
   auto canvas = isSvg ? makeSvg(out) : makePdf(out);
   canvas->begin({width, height, size, title.str(), {}});
-  canvas->text({left, px(20)}, title, Anchor::Begin, Ink::Text, size);
+  canvas->text({left, px(20)}, title, Anchor::Begin, ColorRole::Text, size);
   canvas->text({(left + right) / 2, height - px(14)}, footer, Anchor::Middle,
-               Ink::Text, size);
+               ColorRole::Text, size);
   Line axes[] = {{{left, top}, {left, bottom}},
                  {{left, bottom}, {right, bottom}}};
-  canvas->lines(axes, Ink::Line);
+  canvas->lines(axes, ColorRole::Line);
   if (points.empty())
     return canvas->end();
   Time low = points.front().bound, high = points.front().value;
@@ -37,30 +37,30 @@ void ppcc::emitChart(ArrayRef<ChartPoint> points, StringRef title,
   std::vector<Point> curve;
   for (const ChartPoint &point : points)
     curve.push_back({x(point.at), y(point.value)});
-  canvas->curve(curve, bottom, Ink::Memory);
+  canvas->curve(curve, bottom, ColorRole::Memory);
   for (size_t i = 1; i < points.size(); ++i)
     canvas->lines(Line{{curve[i - 1].x, y(points[i - 1].bound)},
                        {curve[i].x, y(points[i].bound)}},
-                  Ink::Line, Stroke::Dashed);
+                  ColorRole::Line, Stroke::Dashed);
   // No number over another.
   Px free = 0;
   for (auto [point, at] : llvm::zip(points, curve)) {
     Px half = point.mark.empty() ? px(3) : px(5);
     canvas->area({at.x - half, at.y - half, 2 * half, 2 * half},
-                 point.mark.empty() ? Ink::Memory : Ink::Limit);
+                 point.mark.empty() ? ColorRole::Memory : ColorRole::Limit);
     if (!point.mark.empty())
       canvas->text({at.x + px(9), at.y - px(7)}, point.mark, Anchor::Begin,
-                   Ink::Text, size);
-    canvas->lines(Line{at.x, bottom, at.x, bottom + px(4)}, Ink::Line);
+                   ColorRole::Text, size);
+    canvas->lines(Line{at.x, bottom, at.x, bottom + px(4)}, ColorRole::Line);
     if (at.x < free)
       continue;
     std::string number = amount::format(point.at);
-    canvas->text({at.x, bottom + px(18)}, number, Anchor::Middle, Ink::Text,
-                 size);
+    canvas->text({at.x, bottom + px(18)}, number, Anchor::Middle,
+                 ColorRole::Text, size);
     free = at.x + Px(number.size() + 2) * size * 2 / 3;
   }
   for (Time time : {low, high})
     canvas->text({left - px(6), y(time) + px(4)}, cost::format(time),
-                 Anchor::End, Ink::Text, size);
+                 Anchor::End, ColorRole::Text, size);
   canvas->end();
 }

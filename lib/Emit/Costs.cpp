@@ -71,7 +71,8 @@ struct CostsWriter {
   void putValues(const CostSetting &setting) {
     const CostRow &row = rowOf(setting.what);
     auto put = [&](int64_t value) { writer.put(row.number.format(value)); };
-    if (setting.values.size() == 1 && row.spread != CostSpread::Microbatches)
+    if (setting.values.size() == 1 &&
+        row.granularity != CostGranularity::Microbatches)
       put(setting.values.front());
     else
       writer.list(setting.values, put);

@@ -1,7 +1,7 @@
 // Writes the program as C++ data for the engine, see docs/runtime.md.
 #include "Emitters.h"
 #include "Writer.h"
-#include "ppcc/Analysis/FlatFacts.h"
+#include "ppcc/Analysis/PeakUsage.h"
 #include "ppcc/Emit/Digest.h"
 #include "ppcc/IR/Loops.h"
 #include "ppcc/Runtime/Program.h"
@@ -52,7 +52,7 @@ struct CppEmitter {
   raw_ostream &out;
   const EmitOptions &options;
   Writer writer{out};
-  const FlatFacts &facts = flatFacts(program);
+  const PeakUsage &facts = peakUsage(program);
   bool packs = program.size() > maxReadableRows;
   uint32_t numDims = 0, numLists = 0; ///< Of tensors, written so far.
 
@@ -83,7 +83,7 @@ struct CppEmitter {
     std::string transports =
         table("const char *", "transports", program.provenUnder(), quote);
     std::string digest = cppLiteral(digestOf(program));
-    put("\nconstexpr Program program = {", rt::abiNumber, ", ",
+    put("\nconstexpr Program program = {", rt::abiVersion, ", ",
         program.numRanks(), ", ", cppLiteral(program.name()),
         program.hasBackward() ? ", true" : ", false");
     for (StringRef part :
@@ -152,8 +152,8 @@ struct CppEmitter {
   void head() {
     put("// The program of a pipeline schedule, as data. Written by "
         "ppcc " PPCC_VERSION ".\n#include \"ppcc/Runtime/Program.h\"\n\n"
-        "static_assert(ppcc::rt::abiNumber == ",
-        rt::abiNumber,
+        "static_assert(ppcc::rt::abiVersion == ",
+        rt::abiVersion,
         ", \"compile the schedule again, with the ppcc of these "
         "headers\");\n",
         packs ? "#ifdef __GNUC__\n"
@@ -169,9 +169,9 @@ struct CppEmitter {
     std::vector<std::string> rows;
     for (const KindInfo &kind : program.kinds().rows()) {
       std::string stages =
-          table("int32_t", named("meeting", rows.size()), kind.stages);
+          table("int32_t", named("collective", rows.size()), kind.stages);
       rows.push_back(fmt::format(
-          "{{{}, KindClass::{}, {}, {}{}}}", cppLiteral(kind.letters),
+          "{{{}, KindClass::{}, {}, {}{}}}", cppLiteral(kind.mnemonic),
           classes[size_t(kind.kindClass)], kind.defines, kind.needs,
           kind.isDeclared() ? declaration(kind, stages) : ""));
     }
@@ -179,12 +179,12 @@ struct CppEmitter {
   }
   /// What the engine has to know of a declared kind.
   std::string declaration(const KindInfo &kind, StringRef stages) const {
-    static constexpr StringRef meetings[] = {
+    static constexpr StringRef collectives[] = {
         "None", "All", "Replicas", "Stages", "Outside", "To", "From"};
     return fmt::format(
-        ", {}, Meeting::{}{}{}",
+        ", {}, Collective::{}{}{}",
         kind.restores ? program.kinds()[*kind.restores].defines : 0,
-        meetings[size_t(kind.meeting)], kind.stages.empty() ? "" : ", ",
+        collectives[size_t(kind.collective)], kind.stages.empty() ? "" : ", ",
         kind.stages.empty() ? "" : stages);
   }
 
@@ -286,7 +286,7 @@ struct CppEmitter {
       put(action.joined ? ", Row::joinedBit | " : ", ", action.phase, ", ",
           action.site, "},");
       // Nothing but letters may stand in a comment.
-      if (llvm::all_of(program.kindOf(action).letters, isWordChar)) {
+      if (llvm::all_of(program.kindOf(action).mnemonic, isWordChar)) {
         put(" // ");
         writer.cell(program, action);
       }

@@ -29,22 +29,22 @@ void digestPipe(rt::DigestBytes &bytes, const Pipe &pipe) {
 }
 
 void digestRows(rt::DigestBytes &bytes, const Program &program, RankId rank) {
-  rt::RowSums sums;
+  rt::RowFingerprint fingerprint;
   forEachSegment(program, rank, [&](RowRange rows, const Loop *loop) {
     auto rowAt = [&](uint64_t i) {
       Action action = program[ActionId(rows.from.value + i)];
-      return rt::RowSums::Row{action.kind.value,
-                              action.pipe.value,
-                              action.stage.value,
-                              action.microbatch,
-                              action.hasPeer() ? action.peer.value : ~0u,
-                              action.hasMicrobatch(),
-                              action.joined};
+      return rt::RowFingerprint::Row{action.kind.value,
+                                     action.pipe.value,
+                                     action.stage.value,
+                                     action.microbatch,
+                                     action.hasPeer() ? action.peer.value : ~0u,
+                                     action.hasMicrobatch(),
+                                     action.joined};
     };
-    sums.add(rows.size(), rowAt, loop ? loop->count : 1,
-             loop ? loop->advance : 0);
+    fingerprint.add(rows.size(), rowAt, loop ? loop->count : 1,
+                    loop ? loop->advance : 0);
   });
-  sums.spell(bytes);
+  fingerprint.appendTo(bytes);
 }
 
 } // namespace
@@ -54,9 +54,9 @@ std::string ppcc::digestOf(const Program &program) {
   bytes.text("ppcc.digest.2");
   bytes.numbers(program.numRanks(), program.hasBackward());
   bytes.list(program.kinds().rows(), [&](const KindInfo &kind) {
-    bytes.text(kind.letters);
+    bytes.text(kind.mnemonic);
     bytes.text(kindClassName(kind.kindClass));
-    bytes.text(meetingName(kind.meeting));
+    bytes.text(collectiveName(kind.collective));
     bytes.list(kind.stages);
   });
   bytes.list(program.pipes(),

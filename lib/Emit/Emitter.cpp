@@ -6,7 +6,7 @@
 using namespace ppcc;
 
 ArrayRef<Emitter> ppcc::emitters() {
-  using enum Emitter::Reads;
+  using enum Emitter::OptionGroup;
   static constexpr Emitter table[] = {
 #define EMITTER(Name, Function, Programs, Reads, Summary)                      \
   {Name, Function, Emitter::Programs, Reads, Summary},

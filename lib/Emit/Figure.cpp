@@ -44,7 +44,7 @@ struct Figure {
     size_t lines; ///< That share the row; none for one on a lane below.
     Area area{};
 
-    bool isBeside() const { return lines == 0; }
+    bool isAsync() const { return lines == 0; }
   };
 
   /// Boxes of one phase, from the first to the last of them.
@@ -95,7 +95,7 @@ struct Figure {
       nodes{unsigned(program.nodes().names.size())};
   std::vector<size_t> firstFill{}; ///< By kind.
   std::optional<MemoryCurve> memory{};
-  decimal::Sum mostMemory = 0;
+  decimal::Sum maxMemory = 0;
   bool hasGroups = false;
   Time shortest = picture.to - picture.from; ///< Of the boxes.
   Px longest = 0;                            ///< Of the labels.
@@ -108,7 +108,7 @@ struct Figure {
       collect(rank);
     if (options.memory) {
       memory.emplace(program, picture.times);
-      mostMemory = picture.mostMemory(*memory);
+      maxMemory = picture.maxMemory(*memory);
     }
     layOutWidth();
     layOutHeight();
@@ -123,12 +123,12 @@ struct Figure {
       for (uint32_t chunk = 0; kinds[kind.value] && chunk != picture.maxChunks;
            ++chunk)
         sheet.fills.push_back(
-            {picture.fill(kind, chunk), picture.lookOf(kind).hatch});
+            {picture.fill(kind, chunk), picture.styleOf(kind).hatch});
     }
     canvas.begin(sheet);
     for (auto [i, line] : llvm::enumerate(titleLines))
       canvas.text({edge, px(4) + Px(i + 1) * titleHeight() - px(3)}, line,
-                  Anchor::Begin, Ink::Text, titleSize());
+                  Anchor::Begin, ColorRole::Text, titleSize());
     for (const Row &row : rows)
       draw(row);
     if (options.arrows)
@@ -143,7 +143,7 @@ struct Figure {
   void collect(RankId rank) {
     Row &row = rows.emplace_back();
     row.rank = rank;
-    row.beside = picture.lanesBesideOf(rank);
+    row.beside = picture.asyncLanesOf(rank);
     auto add = [&](const Action &action, const BoxLabel &label, const auto &box,
                    size_t line, size_t lines) {
       row.parts.push_back({action, label, box.from, box.to, line, lines});
@@ -164,7 +164,7 @@ struct Figure {
       for (auto [i, id] : llvm::enumerate(box.rows))
         add(program[id], picture.labelOf(program[id]), box, i, box.rows.size());
     });
-    picture.forEachBoxBeside(rank, [&](const Box &box) {
+    picture.forEachAsyncBox(rank, [&](const Box &box) {
       Action action = program[box.rows.from];
       kinds[action.kind.value] = true;
       size_t lane = llvm::lower_bound(row.beside, picture.laneOf(box)) -
@@ -192,12 +192,12 @@ struct Figure {
       nodeNames = std::max(
           nodeNames, textWidth(program.nodes().lanes[lane], fontSize) + edge);
     names += nodeNames;
-    for (uint8_t lane : picture.lanesBeside)
+    for (uint8_t lane : picture.asyncLanes)
       names =
           std::max(names, textWidth(program.kinds().lanes()[lane], fontSize));
     if (memory)
       names = std::max(names,
-                       textWidth(memoryText(mostMemory), smallSize()) + px(2));
+                       textWidth(memoryText(maxMemory), smallSize()) + px(2));
     rankNamesEnd = edge + names - nodeNames;
     left = edge + names + edge;
     // Wide enough for the longest label in the shortest box.
@@ -220,9 +220,9 @@ struct Figure {
     for (Row &row : rows) {
       row.y = bottom;
       for (Part &part : row.parts) {
-        auto [y, height] = part.isBeside()
-                               ? std::pair(yBeside(row, part.line), laneHeight)
-                               : lineAt(row, part.line, part.lines);
+        auto [y, height] =
+            part.isAsync() ? std::pair(yOfAsyncLane(row, part.line), laneHeight)
+                           : lineAt(row, part.line, part.lines);
         part.area = {x(part.from), y, x(part.to) - x(part.from), height};
       }
       bottom += rowHeight + stripHeight + Px(row.beside.size()) * laneStep +
@@ -278,7 +278,7 @@ struct Figure {
     return {row.y + above, Px(rowHeight * (line + 1) / lines) - above};
   }
   /// The top of the i-th lane beside the compute actions of a row.
-  Px yBeside(const Row &row, size_t i) const {
+  Px yOfAsyncLane(const Row &row, size_t i) const {
     return row.y + rowHeight + stripHeight + px(3) + Px(i) * laneStep;
   }
 
@@ -291,15 +291,16 @@ struct Figure {
   void draw(const Row &row) {
     text({rankNamesEnd, middle(row.y, rowHeight)},
          fmt::format("rank {}", row.rank.value), Anchor::End);
-    canvas.area({left, row.y, plotWidth, rowHeight}, Ink::Ground);
+    canvas.area({left, row.y, plotWidth, rowHeight}, ColorRole::Ground);
     size_t lanes = picture.nodeLanes.size();
     for (auto [line, lane] : llvm::enumerate(picture.nodeLanes)) {
       auto [y, height] = lineAt(row, line, lanes);
       laneName(program.nodes().lanes[lane], y, height);
     }
     for (auto [i, lane] : llvm::enumerate(row.beside)) {
-      canvas.area({left, yBeside(row, i), plotWidth, laneHeight}, Ink::Ground);
-      laneName(program.kinds().lanes()[lane], yBeside(row, i), laneHeight);
+      canvas.area({left, yOfAsyncLane(row, i), plotWidth, laneHeight},
+                  ColorRole::Ground);
+      laneName(program.kinds().lanes()[lane], yOfAsyncLane(row, i), laneHeight);
     }
     std::vector<Line> marks;
     for (const Part &part : row.parts) {
@@ -307,7 +308,7 @@ struct Figure {
       canvas.box(part.area, fillOf(part.action.kind, chunk));
       addMarks(part.area, chunk, marks);
     }
-    canvas.lines(marks, Ink::Mark);
+    canvas.lines(marks, ColorRole::Mark);
     for (const Part &part : row.parts)
       label(part);
     for (auto [phase, from, to] : row.spans)
@@ -321,8 +322,8 @@ struct Figure {
   /// they have room.
   static void addMarks(const Area &area, uint32_t chunk,
                        std::vector<Line> &marks) {
-    constexpr uint32_t most = 7;
-    if (chunk > most || area.width < px(2 * chunk + 1))
+    constexpr uint32_t maxMarks = 7;
+    if (chunk > maxMarks || area.width < px(2 * chunk + 1))
       return;
     for (uint32_t i = 0; i != chunk; ++i) {
       Px x = area.x + px(2 * i) + 150;
@@ -361,7 +362,7 @@ struct Figure {
     for (const Row &row : rows)
       for (const Part &part : row.parts)
         for (size_t i = 0; i != styles.size(); ++i)
-          counts[i] += !part.isBeside() && fits(part, styles[i]);
+          counts[i] += !part.isAsync() && fits(part, styles[i]);
     style = styles[llvm::max_element(counts) - counts.begin()];
   }
 
@@ -373,7 +374,7 @@ struct Figure {
     Px center = x + width / 2, size = style.size;
     auto put = [&](Px y, Px height, StringRef content) {
       canvas.text({center, middle(y, height, size)}, content, Anchor::Middle,
-                  Ink::Label, size);
+                  ColorRole::Label, size);
     };
     if (height < size)
       return;
@@ -384,9 +385,9 @@ struct Figure {
       return put(y + height / 2, height / 2, number);
     }
     // Letters as wide as the widest, that narrow ones do not stand alone.
-    StringRef first = part.isBeside() ? number.str() : letters.str();
-    Px needed = part.isBeside() ? textWidth(first, size)
-                                : Px(first.size()) * textWidth("W", size);
+    StringRef first = part.isAsync() ? number.str() : letters.str();
+    Px needed = part.isAsync() ? textWidth(first, size)
+                               : Px(first.size()) * textWidth("W", size);
     if (needed <= width)
       put(y, height, first);
   }
@@ -398,7 +399,7 @@ struct Figure {
   Px middle(Px y, Px height) const { return middle(y, height, fontSize); }
 
   void text(Point at, StringRef content, Anchor anchor) {
-    canvas.text(at, content, anchor, Ink::Text, fontSize);
+    canvas.text(at, content, anchor, ColorRole::Text, fontSize);
   }
 
   // ---- Phases and memory ----
@@ -406,7 +407,7 @@ struct Figure {
   /// A strip under the boxes of a phase.
   void strip(Px x, Px y, Px width, PhaseId phase) {
     canvas.area({x, y, width, stripHeight},
-                Ink(int(Ink::Phase0) + (phase.value - 1) % 4));
+                ColorRole(int(ColorRole::Phase0) + (phase.value - 1) % 4));
   }
 
   static std::string memoryText(decimal::Sum memory) {
@@ -416,10 +417,10 @@ struct Figure {
   /// What a rank holds over time, over a line at nothing and with one at its
   /// limit.
   void drawMemory(const Row &row) {
-    Px high = yBeside(row, row.beside.size()) + px(2),
+    Px high = yOfAsyncLane(row, row.beside.size()) + px(2),
        low = high + memoryHeight;
     auto y = [&](decimal::Sum memory) {
-      return low - Px(__int128(memory) * memoryHeight / mostMemory);
+      return low - Px(__int128(memory) * memoryHeight / maxMemory);
     };
     // At each place, where it comes from, the highest, where it goes on.
     decimal::Sum held = memory->model().staticOf(row.rank), highest = held;
@@ -444,24 +445,25 @@ struct Figure {
     });
     finish();
     points.push_back({left + plotWidth, y(held)});
-    canvas.curve(points, low, Ink::Memory);
+    canvas.curve(points, low, ColorRole::Memory);
     Line ground = {{left, low}, {left + plotWidth, low}},
          axis = {{left, high}, {left, low}};
-    canvas.lines({ground, axis}, Ink::Line);
+    canvas.lines({ground, axis}, ColorRole::Line);
     auto limit = memory->model().limitOf(row.rank);
     if (limit)
       canvas.lines(Line{{left, y(*limit)}, {left + plotWidth, y(*limit)}},
-                   Ink::Limit, Stroke::Dashed);
-    auto number = [&](Px at, decimal::Sum memory, Ink ink) {
+                   ColorRole::Limit, Stroke::Dashed);
+    auto number = [&](Px at, decimal::Sum memory, ColorRole ink) {
       canvas.text({left - px(3), at + smallSize() * 35 / 100},
                   memoryText(memory), Anchor::End, ink, smallSize());
     };
     // The limit, else the most; they would stand on each other.
     decimal::Sum peak = memory->peak(row.rank).memory;
     Px upper = y(limit ? *limit : peak), below = low - px(2);
-    number(upper, limit ? *limit : peak, limit ? Ink::Limit : Ink::Text);
+    number(upper, limit ? *limit : peak,
+           limit ? ColorRole::Limit : ColorRole::Text);
     if (below - upper > smallSize())
-      number(below, 0, Ink::Text);
+      number(below, 0, ColorRole::Text);
   }
 
   // ---- What goes from rank to rank ----
@@ -478,7 +480,7 @@ struct Figure {
 
   void arrowsFrom(ActionId maker, const Row &row) {
     Action action = program[maker];
-    Time end = picture.givenAt(maker);
+    Time end = picture.outputTime(maker);
     forEachReader(program, picture.index, action,
                   [&](uint8_t slotBit, StageId reader, RankId to) {
                     auto id = picture.index.definer(action.pipe, reader,
@@ -486,27 +488,27 @@ struct Figure {
                     auto target = picture.indexOf(to);
                     if (!id || to == row.rank || !target)
                       return;
-                    Time start = picture.neededAt(*id);
+                    Time start = picture.inputTime(*id);
                     if (start >= picture.to || end < picture.from)
                       return;
                     Px y = rows[*target].y;
                     bool down = y > row.y;
                     canvas.lines(Line{{x(end), row.y + (down ? rowHeight : 0)},
                                       {x(start), y + (down ? 0 : rowHeight)}},
-                                 Ink::Line, Stroke::Arrow);
+                                 ColorRole::Line, Stroke::Arrow);
                   });
   }
 
   // ---- Below the ranks ----
 
   void axis() {
-    uint64_t most = std::max<Px>(plotWidth / px(60), 1);
+    uint64_t maxTicks = std::max<Px>(plotWidth / px(60), 1);
     std::vector<Line> lines = {{{left, bottom}, {left + plotWidth, bottom}}};
-    picture.forEachTick(most, [&](Time time) {
+    picture.forEachTick(maxTicks, [&](Time time) {
       lines.push_back({{x(time), bottom}, {x(time), bottom + px(4)}});
     });
-    canvas.lines(lines, Ink::Line);
-    picture.forEachTick(most, [&](Time time) {
+    canvas.lines(lines, ColorRole::Line);
+    picture.forEachTick(maxTicks, [&](Time time) {
       text({x(time), bottom + px(5) + fontSize}, cost::format(time),
            Anchor::Middle);
     });
@@ -532,7 +534,7 @@ struct Figure {
         canvas.box(area, fillOf(kind, chunk));
         std::vector<Line> marks;
         addMarks(area, chunk, marks);
-        canvas.lines(marks, Ink::Mark);
+        canvas.lines(marks, ColorRole::Mark);
       };
     };
     for (unsigned kind : kinds.set_bits())
@@ -549,13 +551,13 @@ struct Figure {
                         {{x, low}, {right, low}},
                         {{x, y}, {x, low}},
                         {{right, y}, {right, low}}};
-        canvas.lines(lines, Ink::Line);
+        canvas.lines(lines, ColorRole::Line);
       });
     KindId sample(kinds.find_first());
     for (uint32_t chunk = 0;
          picture.maxChunks > 1 && chunk != std::min(picture.maxChunks, 8u);
          ++chunk)
-      add(picture.chunkWords(chunk), box(sample, chunk));
+      add(picture.chunkName(chunk), box(sample, chunk));
     phases.reset(0); // No phase.
     for (unsigned phase : phases.set_bits())
       add(program.phases()[phase], [=, this](Px x, Px y) {
@@ -564,12 +566,12 @@ struct Figure {
     if (memory)
       add("memory held", [this](Px x, Px y) {
         Point ends[] = {{x, y + px(3)}, {x + swatch, y + px(3)}};
-        canvas.curve(ends, y + px(12), Ink::Memory);
+        canvas.curve(ends, y + px(12), ColorRole::Memory);
       });
     if (memory && program.costs().has({Cost::MemoryLimit}))
       add("its limit", [this](Px x, Px y) {
-        canvas.lines(Line{{x, y + px(6)}, {x + swatch, y + px(6)}}, Ink::Limit,
-                     Stroke::Dashed);
+        canvas.lines(Line{{x, y + px(6)}, {x + swatch, y + px(6)}},
+                     ColorRole::Limit, Stroke::Dashed);
       });
   }
 
@@ -595,7 +597,7 @@ static void emitFigure(const Program &program, EmitContext &context,
     return;
   if (size_t parts = picture->numParts(); parts > maxParts)
     return context.diags.refuse<diag::PictureTooLarge>(
-        Place(program.name()), parts, "boxes", maxParts, noun.str());
+        Location(program.name()), parts, "boxes", maxParts, noun.str());
   Figure{*picture, context.options.picture, canvas}.draw();
 }
 

@@ -27,8 +27,8 @@ static bool isSameWork(const Action &a, const Action &b) {
 }
 
 /// Looks in the middle of the critical path for two turns that are alike.
-static std::optional<Circle> findCircle(const Program &program,
-                                        const Simulation &times) {
+static std::optional<SteadyStateCycle>
+findSteadyStateCycle(const Program &program, const Simulation &times) {
   std::vector<ActionId> path = criticalPath(times);
   std::vector<size_t> compute; // Where they stand in the path.
   for (auto [i, row] : llvm::enumerate(path))
@@ -37,10 +37,10 @@ static std::optional<Circle> findCircle(const Program &program,
       compute.push_back(i);
   auto rowAt = [&](size_t i) { return path[compute[i]]; };
   auto action = [&](size_t i) { return program[rowAt(i)]; };
-  constexpr size_t mostActions = 256;
+  constexpr size_t maxActions = 256;
   size_t last = compute.size() / 2 + 1;
   for (size_t length = 1;
-       length <= mostActions && 2 * length <= last && last < compute.size();
+       length <= maxActions && 2 * length <= last && last < compute.size();
        ++length) {
     uint32_t step = action(last).microbatch - action(last - length).microbatch;
     bool repeats = step - 1 < UINT32_MAX / 2;
@@ -50,18 +50,18 @@ static std::optional<Circle> findCircle(const Program &program,
                     action(last - i - length).microbatch + step;
     if (!repeats)
       continue;
-    Circle circle{{path.begin() + compute[last - length] + 1,
-                   path.begin() + compute[last] + 1},
-                  step};
-    circle.turn =
+    SteadyStateCycle steadyState{{path.begin() + compute[last - length] + 1,
+                                  path.begin() + compute[last] + 1},
+                                 step};
+    steadyState.period =
         times.ends[rowAt(last).value] - times.ends[rowAt(last - length).value];
-    circle.messages = circle.turn;
+    steadyState.messages = steadyState.period;
     for (size_t i = last - length + 1; i <= last; ++i)
-      circle.messages -=
+      steadyState.messages -=
           times.ends[rowAt(i).value] - times.starts[rowAt(i).value];
-    if (circle.messages < 0) // Groups whose members give before they end.
-      circle.messages = 0;
-    return circle;
+    if (steadyState.messages < 0) // Groups whose members give before they end.
+      steadyState.messages = 0;
+    return steadyState;
   }
   return std::nullopt;
 }
@@ -84,18 +84,19 @@ static MemoryCost memoryCost(const Program &program, const TimedRun &timed,
                              const ResourceBound &bound) {
   MemoryCost cost;
   Workload load = Workload::of(program, timed.durations);
-  if (llvm::none_of(load.room,
-                    [](const auto &room) { return room.has_value(); }))
+  if (llvm::none_of(load.memoryBudget, [](const auto &memoryBudget) {
+        return memoryBudget.has_value();
+      }))
     return cost;
   cost.rank = bound.rank;
-  if (auto &room = load.room[bound.rank.value]) {
+  if (auto &memoryBudget = load.memoryBudget[bound.rank.value]) {
     for (uint32_t stage : load.ofRank[bound.rank.value])
       cost.activation =
-          std::max(cost.activation, load.stages[stage].heldBehindF());
-    *room += cost.activation;
+          std::max(cost.activation, load.stages[stage].heldAfterF());
+    *memoryBudget += cost.activation;
     cost.oneMore = bound.time - resourceBound(load).time;
   }
-  std::fill(load.room.begin(), load.room.end(), std::nullopt);
+  std::fill(load.memoryBudget.begin(), load.memoryBudget.end(), std::nullopt);
   cost.limits = bound.time - resourceBound(load).time;
   return cost;
 }
@@ -103,7 +104,7 @@ static MemoryCost memoryCost(const Program &program, const TimedRun &timed,
 Findings ppcc::findingsOf(const Program &program, const TimedRun &timed,
                           const Report &report, const Transport &transport) {
   return {idleTime(program, timed, report),
-          findCircle(program, timed.simulation),
+          findSteadyStateCycle(program, timed.simulation),
           withoutMessages(program, transport),
           memoryCost(program, timed, report.resources)};
 }

@@ -14,11 +14,11 @@ struct IdleTime {
 };
 
 /// What follows itself around and around in the steady state: each action waits
-/// for the one before it, the first for the last of the turn before.
-struct Circle {
-  std::vector<ActionId> actions; ///< Of a turn, messages too, in time.
-  uint32_t microbatches = 0;     ///< By which a turn goes on.
-  Time turn = 0;
+/// for the one before it, the first for the last of the round before.
+struct SteadyStateCycle {
+  std::vector<ActionId> actions; ///< Of a round, messages too, in time.
+  uint32_t microbatches = 0;     ///< By which a round goes on.
+  Time period = 0;
   Time messages = 0; ///< The part of it that is messages.
 };
 
@@ -32,7 +32,8 @@ struct MemoryCost {
 
 struct Findings {
   IdleTime idle;
-  std::optional<Circle> circle; ///< None where nothing repeats itself.
+  std::optional<SteadyStateCycle>
+      steadyState; ///< None where nothing repeats itself.
   /// The makespan if messages took no time, in the same order; nothing where
   /// they take none.
   std::optional<Time> withoutMessages;

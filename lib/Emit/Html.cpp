@@ -3,7 +3,7 @@
 #include "Emitters.h"
 #include "Picture.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 #include "ppcc/Support/Embedded.h"
 
 #include "llvm/ADT/Sequence.h"
@@ -34,7 +34,7 @@ struct PageNode {
 class NodeTable {
 public:
   /// Stops at the box with which it has more than `most` nodes.
-  NodeTable(const Picture &picture, size_t most) {
+  NodeTable(const Picture &picture, size_t maxNodes) {
     for (RankId rank : picture.ranks) {
       if (picture.lanes().empty())
         break;
@@ -43,7 +43,7 @@ public:
       orderOfRow.resize(first + rows.size(), noOrder);
       picture.forEachAnyBox(rank, [&](const Box &box) {
         const NodeOrder *order =
-            nodes.size() <= most ? picture.orderOf(box) : nullptr;
+            nodes.size() <= maxNodes ? picture.orderOf(box) : nullptr;
         if (order)
           orderOfRow[first + RowRange{rows.from, box.rows.from}.size()] =
               find(picture, box, *order);
@@ -65,7 +65,7 @@ private:
         pageNumbers.try_emplace(order.number, begins.size() - 1);
     if (!isNew)
       return found->second;
-    for (auto [member, number, start, end] : order.places) {
+    for (auto [member, number, start, end] : order.scheduled) {
       const GraphNode &node =
           picture.nodeOf(ActionId(box.rows.from.value + member), number);
       if (start != end)
@@ -100,7 +100,7 @@ struct RunWriter {
   const Simulation &times = picture.times;
   std::vector<uint32_t> rowStarts{0}; ///< Of the shown ranks, on the page.
   Time tick = 0;                      ///< Divides all times.
-  bool isWide = false;                ///< Ticks do not fit 32 bits.
+  bool isPerStageOrRank = false;      ///< Ticks do not fit 32 bits.
 
   void write() {
     for (RankId rank : picture.ranks)
@@ -110,7 +110,7 @@ struct RunWriter {
       for (Time time : *list)
         tick = std::gcd(tick, time);
     tick = std::max<Time>(tick, 1);
-    isWide = times.makespan / tick > UINT32_MAX;
+    isPerStageOrRank = times.makespan / tick > UINT32_MAX;
     writer.object([&](JsonFields &fields) { write(fields); },
                   {.between = ",\n", .lists = ","});
   }
@@ -118,7 +118,7 @@ struct RunWriter {
   void write(JsonFields &fields) {
     fields("title", picture.title());
     fields("tick", tick);
-    fields("wide", isWide);
+    fields("wide", isPerStageOrRank);
     if (picture.from != 0 || picture.to != times.makespan) {
       fields.key("span");
       writer.put('[', cost::format(picture.from), ',', cost::format(picture.to),
@@ -133,9 +133,8 @@ struct RunWriter {
     fields.objects("pipes", program.pipeIds(),
                    [&](JsonFields &ofPipe, PipeId id) { pipe(ofPipe, id); });
     uint32_t chunks = picture.maxChunks > 1 ? picture.maxChunks : 0;
-    fields.list("chunks", llvm::seq(chunks), [&](uint32_t chunk) {
-      writer.json(picture.chunkWords(chunk));
-    });
+    fields.list("chunks", llvm::seq(chunks),
+                [&](uint32_t chunk) { writer.json(picture.chunkName(chunk)); });
     fields.key("columns");
     writer.object([&](JsonFields &columns) { columnsOf(columns); },
                   {.between = ",\n"}, "{\n");
@@ -147,14 +146,14 @@ struct RunWriter {
 
   void kind(JsonFields &fields, KindId id) {
     const KindInfo &info = program.kinds()[id];
-    fields("letters", info.letters);
-    fields("label", picture.lookOf(id).label);
-    fields("hatch", int(picture.lookOf(id).hatch));
-    fields("words", picture.kindWords(id));
+    fields("letters", info.mnemonic);
+    fields("label", picture.styleOf(id).label);
+    fields("hatch", int(picture.styleOf(id).hatch));
+    fields("words", picture.kindDescription(id));
     fields("class", info.occupiesRank() ? "compute"
                     : info.isDeclared() ? "beside"
                                         : kindClassName(info.kindClass));
-    fields("moves", (info.defines & slot::moving) != 0);
+    fields("moves", (info.defines & slot::crossStage) != 0);
     fields("lane", info.lane);
     fields.list("colors", llvm::seq(picture.maxChunks), [&](uint32_t chunk) {
       writer.json(hexOf(picture.fill(id, chunk)));
@@ -212,8 +211,8 @@ struct RunWriter {
   void columnsOf(JsonFields &fields) {
     auto timeColumn = [&](StringRef name, const std::vector<Time> &values) {
       auto ticks = [&](ActionId row) { return values[row.value] / tick; };
-      isWide ? column<double>(fields, name, ticks)
-             : column<uint32_t>(fields, name, ticks);
+      isPerStageOrRank ? column<double>(fields, name, ticks)
+                       : column<uint32_t>(fields, name, ticks);
     };
     timeColumn("start", times.starts);
     timeColumn("end", times.ends);
@@ -326,7 +325,7 @@ struct RunWriter {
       if (program.files()[site.file].own ||
           !seen.insert({site.file, site.line}).second)
         continue;
-      Place place = placeOf(program, SiteId(i), sources);
+      Location place = locationOf(program, SiteId(i), sources);
       if (!place.range.valid())
         continue;
       writer.put(std::exchange(before, ",["), site.file, ',', site.line, ',');
@@ -376,12 +375,12 @@ void ppcc::emitPage(ArrayRef<PageRun> runs, raw_ostream &out,
       rows += run.program.size(rank);
     if (rows > maxPageRows)
       return context.diags.refuse<diag::PictureTooLarge>(
-          Place(run.program.name()), rows, "actions and messages", maxPageRows,
-          "a page");
+          Location(run.program.name()), rows, "actions and messages",
+          maxPageRows, "a page");
     nodes += pages.emplace_back(std::move(*picture)).nodes.nodes.size();
     if (nodes > maxPageRows)
       return context.diags.refuse<diag::PictureTooLarge>(
-          Place(run.program.name()), nodes, "nodes", maxPageRows, "a page");
+          Location(run.program.name()), nodes, "nodes", maxPageRows, "a page");
   }
   writePage(pages, context.sources, out);
 }

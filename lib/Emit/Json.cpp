@@ -3,7 +3,7 @@
 #include "JsonParts.h"
 #include "Writer.h"
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/FlatFacts.h"
+#include "ppcc/Analysis/PeakUsage.h"
 #include "ppcc/Emit/Digest.h"
 
 #include "ppcc/IR/Calls.h"
@@ -17,10 +17,10 @@ namespace {
 
 /// The keys of a program.
 namespace key {
-#define HEAD_TOLD(Item, Json) constexpr StringRef Item = Json;
-#define HEAD(Item, Text, Json, Need) HEAD_TOLD(Item, Json)
-#define HEAD_SECTION(Item, Json, Need) HEAD_TOLD(Item, Json)
-#define HEAD_JSON(Item, Json, Need) HEAD_TOLD(Item, Json)
+#define HEAD_DERIVED(Item, Json) constexpr StringRef Item = Json;
+#define HEAD(Item, Text, Json, Need) HEAD_DERIVED(Item, Json)
+#define HEAD_SECTION(Item, Json, Need) HEAD_DERIVED(Item, Json)
+#define HEAD_JSON(Item, Json, Need) HEAD_DERIVED(Item, Json)
 #include "ppcc/IR/Head.def"
 } // namespace key
 
@@ -28,7 +28,7 @@ struct JsonEmitter {
   const Program &program;
   raw_ostream &out;
   Writer writer{out};
-  const FlatFacts &facts = flatFacts(program);
+  const PeakUsage &facts = peakUsage(program);
 
   void emit() {
     writer.object([&](JsonFields &fields) { head(fields); }, {.between = ",\n"},
@@ -128,7 +128,7 @@ struct JsonEmitter {
   }
 
   void kind(JsonFields &fields, const KindInfo &info) {
-    fields("letters", info.letters);
+    fields("letters", info.mnemonic);
     fields("class", kindClassName(info.kindClass));
     if (!info.isDeclared())
       return;
@@ -152,7 +152,7 @@ struct JsonEmitter {
   void put(JsonFields &fields, StringRef name, const KindInfo &info,
            std::optional<KindId> KindInfo::*kind) {
     if (info.*kind)
-      fields(name, program.kinds()[*(info.*kind)].letters);
+      fields(name, program.kinds()[*(info.*kind)].mnemonic);
   }
   void put(JsonFields &fields, StringRef name, const KindInfo &info,
            uint32_t KindInfo::*count) {
@@ -160,20 +160,22 @@ struct JsonEmitter {
       fields(name, info.*count);
   }
   void put(JsonFields &fields, StringRef name, const KindInfo &info,
-           Meeting KindInfo::*meeting) {
-    if (info.*meeting == Meeting::Stages)
+           Collective KindInfo::*collective) {
+    if (info.*collective == Collective::Stages)
       fields.values(name, info.stages);
-    else if (info.*meeting == Meeting::Outside)
+    else if (info.*collective == Collective::Outside)
       fields(name, "outside " + info.outside);
-    else if (info.*meeting != Meeting::None)
-      fields(name, meetingName(info.*meeting));
+    else if (info.*collective != Collective::None)
+      fields(name, collectiveName(info.*collective));
   }
   void put(JsonFields &fields, StringRef name, const KindInfo &info,
            bool isBefore) {
     auto rules = llvm::make_filter_range(info.rules, [&](const KindRule &rule) {
       return rule.isBefore == isBefore;
     });
-    auto put = [&](KindId kind) { writer.json(program.kinds()[kind].letters); };
+    auto put = [&](KindId kind) {
+      writer.json(program.kinds()[kind].mnemonic);
+    };
     fields.list(name, rules, [&](const KindRule &rule) {
       writer.list(rule.kinds, put, ", ");
     });
@@ -236,11 +238,11 @@ struct JsonEmitter {
   /// Of each edge on which something is received: the receive's kind, pipe,
   /// stage and peer, and the buffers.
   void edgeBuffers(JsonFields &fields) {
-    fields.list("edge_buffers", facts.ofEdges, [&](const auto &edge) {
+    fields.list("edge_buffers", facts.byEdge, [&](const auto &edge) {
       auto kind = program.kinds().find(KindClass::Recv, edge.slotBit);
       assert(kind && "every slot that moves has its messages");
       writer.numbers({kind->value, edge.pipe.value, edge.to.value,
-                      edge.from.value, edge.most});
+                      edge.from.value, edge.peak});
     });
   }
 

@@ -3,7 +3,7 @@
 #include "Emitters.h"
 #include "ppcc/Analysis/NodeOrders.h"
 #include "ppcc/Basic/Diagnostics/Emit.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 #include "ppcc/Support/Printable.h"
 
 using namespace ppcc;
@@ -47,8 +47,8 @@ struct NodesEmitter {
           orders.graphOf(action) != GraphUse::none)
         continue;
       return context.diags.report<diag::NoNodeGraph>(
-          placeOf(program, row, context.sources), action.stage.value,
-          program.kindOf(action).letters);
+          locationOf(program, row, context.sources), action.stage.value,
+          program.kindOf(action).mnemonic);
     }
     return true;
   }
@@ -58,7 +58,7 @@ struct NodesEmitter {
     for (const NodeGraph &graph : tables.graphs) {
       std::vector<Words> &list = words.emplace_back();
       for (const GraphNode &node : graph.nodes)
-        list.push_back({program.kinds()[node.part].letters,
+        list.push_back({program.kinds()[node.part].mnemonic,
                         printable(tables.lanes[node.lane]),
                         "." + printable(tables.pathOf(node)),
                         hookOf(graph, node)});
@@ -77,8 +77,8 @@ struct NodesEmitter {
   void item(RowRange rows) {
     before = '{';
     writer.put(' ');
-    for (const NodeOrder::Place &place :
-         orders.of(program, rows.from, rows.to)->places) {
+    for (const NodeOrder::ScheduledNode &place :
+         orders.of(program, rows.from, rows.to)->scheduled) {
       Action action = program[ActionId(rows.from.value + place.member)];
       const Words &node = words[orders.graphOf(action)][place.node];
       if (!node.hook)
@@ -94,7 +94,7 @@ struct NodesEmitter {
   void messages(const Action &action, KindClass kindClass, StringRef lane) {
     const Pipe &pipe = program.pipe(action.pipe);
     for (uint8_t slotBit :
-         slotsIn(program.kindOf(action).defines & slot::moving)) {
+         slotsIn(program.kindOf(action).defines & slot::crossStage)) {
       Action message = action;
       message.kind = *program.kinds().find(kindClass, slotBit);
       for (StageId peer : kindClass == KindClass::Recv

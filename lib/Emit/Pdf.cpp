@@ -56,16 +56,16 @@ public:
     sheet = from;
     // From pixels, of which 96 make an inch, and down from the top.
     put(".75 0 0 -.75 0 {} cm\n", points(sheet.height));
-    area({0, 0, sheet.width, sheet.height}, Ink::Paper);
+    area({0, 0, sheet.width, sheet.height}, ColorRole::Paper);
   }
 
   void box(Area area, size_t fill) override {
     put("/Pattern cs /k{} scn .2 G .5 w {} B\n", fill, rect(area));
   }
-  void area(Area area, Ink ink) override {
+  void area(Area area, ColorRole ink) override {
     put("{} rg {} f\n", colour(ink), rect(area));
   }
-  void lines(ArrayRef<Line> lines, Ink ink, Stroke stroke) override {
+  void lines(ArrayRef<Line> lines, ColorRole ink, Stroke stroke) override {
     if (lines.empty())
       return;
     if (stroke == Stroke::Arrow)
@@ -76,7 +76,7 @@ public:
       put(" {}", path(line));
     put(" S{}\n", isDashed ? " [] 0 d" : "");
   }
-  void curve(ArrayRef<Point> points, Px bottom, Ink ink) override {
+  void curve(ArrayRef<Point> points, Px bottom, ColorRole ink) override {
     std::string path;
     for (Point point : points)
       path += at(point) + " l ";
@@ -84,7 +84,7 @@ public:
         at({points.front().x, bottom}), path, at({points.back().x, bottom}));
     put("{} RG 1 w {} m {}S\n", colour(ink), at(points.front()), path);
   }
-  void text(Point place, StringRef content, Anchor anchor, Ink ink,
+  void text(Point place, StringRef content, Anchor anchor, ColorRole ink,
             Px size) override {
     std::string latin = latin1(content);
     Px width = 0;
@@ -129,7 +129,7 @@ public:
 private:
   static constexpr size_t firstFill = 7;
 
-  void arrow(const Line &line, Ink ink) {
+  void arrow(const Line &line, ColorRole ink) {
     double dx = double(line.to.x - line.from.x),
            dy = double(line.to.y - line.from.y);
     double scale = 350 / std::max(std::sqrt(dx * dx + dy * dy), 1.0);
@@ -149,7 +149,9 @@ private:
     };
     return part(16) + " " + part(8) + " " + part(0);
   }
-  static std::string colour(Ink ink) { return colour(lookOf(ink).day); }
+  static std::string colour(ColorRole ink) {
+    return colour(styleOf(ink).light);
+  }
   static std::string number(Px length) {
     return fmt::format("{}{}.{:02}", length < 0 ? "-" : "",
                        std::abs(length) / 100, std::abs(length) % 100);

@@ -18,7 +18,7 @@ static Color lightened(Color color, uint32_t part, uint32_t whole) {
 }
 
 /// How the built-in kinds that fill some slots look, and the words for them.
-struct SlotsLook {
+struct SlotStyle {
   uint8_t defines;
   StringRef words;
   Color color;
@@ -28,7 +28,7 @@ struct SlotsLook {
 // Of the colours that Okabe and Ito chose for all kinds of colour vision
 // (https://jfly.uni-koeln.de/color/) those that black text stands out on; the
 // four of the built-in kinds also differ in lightness.
-static constexpr SlotsLook slotsLooks[] = {
+static constexpr SlotStyle slotStyles[] = {
     {slot::Output, "forward", 0x56b4e9, Hatch::None},
     {slot::InputGrad | slot::WeightGrad, "backward", 0xd55e00, Hatch::Rising},
     {slot::InputGrad, "backward for the input", 0xcc79a7, Hatch::Falling},
@@ -40,8 +40,8 @@ static constexpr Color declaredColors[] = {0x009e73, 0xe69f00, 0xb0b0b0,
 static constexpr Hatch declaredHatches[] = {Hatch::Cross, Hatch::Across,
                                             Hatch::Down, Hatch::Grid};
 
-static const SlotsLook *lookOfSlots(const KindInfo &info) {
-  return findBy(slotsLooks, info.defines, &SlotsLook::defines);
+static const SlotStyle *styleOfSlots(const KindInfo &info) {
+  return findBy(slotStyles, info.defines, &SlotStyle::defines);
 }
 
 /// A name of two letters for each name, which no other and none of `taken` has;
@@ -72,31 +72,31 @@ static std::vector<std::string> shortNames(ArrayRef<std::string> names,
   return result;
 }
 
-void Picture::chooseLooks() {
+void Picture::chooseStyles() {
   std::set<std::string> taken;
   std::vector<std::string> declared;
   for (const KindInfo &info : program.kinds().rows())
     if (info.isDeclared())
-      declared.push_back(info.letters);
+      declared.push_back(info.mnemonic);
     else
-      taken.insert(info.letters);
+      taken.insert(info.mnemonic);
   declared = shortNames(declared, std::move(taken));
   size_t next = 0;
   for (const KindInfo &info : program.kinds().rows()) {
-    const SlotsLook *look = lookOfSlots(info);
+    const SlotStyle *look = styleOfSlots(info);
     if (!info.isDeclared() && look) {
-      looks.push_back({info.letters, look->color, look->hatch});
+      styles.push_back({info.mnemonic, look->color, look->hatch});
       continue;
     }
     size_t i = info.isDeclared() ? next++ : 0;
-    looks.push_back({info.isDeclared() ? declared[i] : info.letters,
-                     declaredColors[i % std::size(declaredColors)],
-                     declaredHatches[i % std::size(declaredHatches)]});
+    styles.push_back({info.isDeclared() ? declared[i] : info.mnemonic,
+                      declaredColors[i % std::size(declaredColors)],
+                      declaredHatches[i % std::size(declaredHatches)]});
   }
   nodeLabels = shortNames(program.nodes().names);
 }
 
-std::string Picture::kindWords(KindId kind) const {
+std::string Picture::kindDescription(KindId kind) const {
   const KindTable &kinds = program.kinds();
   const KindInfo &info = kinds[kind];
   if (info.isDeclared())
@@ -106,14 +106,14 @@ std::string Picture::kindWords(KindId kind) const {
     return fmt::format("{} of {}", kindClassName(info.kindClass),
                        info.defines == slot::Output ? "an output"
                                                     : "a gradient");
-  const SlotsLook *look = lookOfSlots(info);
-  return look ? look->words.str() : info.letters;
+  const SlotStyle *look = styleOfSlots(info);
+  return look ? look->words.str() : info.mnemonic;
 }
 
 std::string Picture::legendOf(KindId kind) const {
   const KindInfo &info = program.kinds()[kind];
-  return lookOf(kind).label + " " +
-         (info.isDeclared() ? info.letters + " " : "") + kindWords(kind);
+  return styleOf(kind).label + " " +
+         (info.isDeclared() ? info.mnemonic + " " : "") + kindDescription(kind);
 }
 
 std::string ppcc::escapedMarkup(StringRef text) {
@@ -166,7 +166,7 @@ bool Picture::narrow(EmitContext &context) {
   findLanes();
   if (numParts() != 0)
     return true;
-  return context.diags.report<diag::EmptyPicture>(Place(program.name()));
+  return context.diags.report<diag::EmptyPicture>(Location(program.name()));
 }
 
 size_t Picture::numParts() const {
@@ -176,22 +176,22 @@ size_t Picture::numParts() const {
       const NodeOrder *order = orderOf(box);
       count += order ? order->timed : 1;
     });
-    forEachBoxBeside(rank, [&](const Box &) { ++count; });
+    forEachAsyncBox(rank, [&](const Box &) { ++count; });
   }
   return count;
 }
 
-decimal::Sum Picture::mostMemory(MemoryCurve &curve) const {
-  decimal::Sum most = 1;
+decimal::Sum Picture::maxMemory(MemoryCurve &curve) const {
+  decimal::Sum peak = 1;
   for (RankId rank : ranks)
-    most = std::max({most, curve.peak(rank).memory,
+    peak = std::max({peak, curve.peak(rank).memory,
                      decimal::Sum(curve.model().limitOf(rank).value_or(0))});
-  return most;
+  return peak;
 }
 
-std::vector<uint8_t> Picture::lanesBesideOf(RankId rank) const {
+std::vector<uint8_t> Picture::asyncLanesOf(RankId rank) const {
   llvm::SmallBitVector isUsed(program.kinds().lanes().size());
-  forEachBoxBeside(rank, [&](const Box &box) { isUsed.set(laneOf(box)); });
+  forEachAsyncBox(rank, [&](const Box &box) { isUsed.set(laneOf(box)); });
   return {isUsed.set_bits_begin(), isUsed.set_bits_end()};
 }
 
@@ -199,7 +199,7 @@ void Picture::findLanes() {
   std::set<uint8_t> beside;
   std::set<uint32_t> ofNodes;
   for (RankId rank : ranks) {
-    for (uint8_t lane : lanesBesideOf(rank))
+    for (uint8_t lane : asyncLanesOf(rank))
       beside.insert(lane);
     if (nodes)
       forEachBox(rank, [&](const Box &box) {
@@ -207,7 +207,7 @@ void Picture::findLanes() {
             box, [&](const NodeBox &node) { ofNodes.insert(node.node->lane); });
       });
   }
-  lanesBeside.assign(beside.begin(), beside.end());
+  asyncLanes.assign(beside.begin(), beside.end());
   nodeLanes.assign(ofNodes.begin(), ofNodes.end());
 }
 
@@ -240,10 +240,10 @@ Color Picture::fill(KindId kind, uint32_t chunk) const {
   // Beyond this the hues are hard to tell from each other.
   constexpr uint32_t percent = 60;
   uint32_t steps = std::max(maxChunks - 1, 2u);
-  return lightened(lookOf(kind).color, percent * chunk, 100 * steps);
+  return lightened(styleOf(kind).color, percent * chunk, 100 * steps);
 }
 
-std::string Picture::chunkWords(uint32_t chunk) const {
+std::string Picture::chunkName(uint32_t chunk) const {
   return chunksArePipes ? program.pipes()[chunk].name
                         : fmt::format("chunk {}", chunk);
 }

@@ -26,7 +26,7 @@ enum class Hatch : uint8_t {
 };
 
 /// How a kind looks, without regard to its chunk.
-struct KindLook {
+struct KindStyle {
   std::string label; ///< One or two letters, of no other kind.
   Color color;
   Hatch hatch;
@@ -116,7 +116,7 @@ public:
     const NodeOrder *order = orderOf(box);
     if (!order)
       return false;
-    for (const NodeOrder::Place &place : order->places) {
+    for (const NodeOrder::ScheduledNode &place : order->scheduled) {
       ActionId row(box.rows.from.value + place.member);
       Action action = program[row];
       const GraphNode &node = nodeOf(row, place.node);
@@ -130,11 +130,11 @@ public:
   }
   /// Calls `visit(Box)` for each shown action of a rank that runs beside its
   /// compute actions, in order.
-  template <class Visit> void forEachBoxBeside(RankId rank, Visit visit) const {
-    if (!program.kinds().hasBeside())
+  template <class Visit> void forEachAsyncBox(RankId rank, Visit visit) const {
+    if (!program.kinds().hasAsync())
       return;
     for (ActionId row : program.rows(rank))
-      if (Box box = boxOf(row); program.kindOf(row).isBeside() && isShown(box))
+      if (Box box = boxOf(row); program.kindOf(row).isAsync() && isShown(box))
         visit(box);
   }
   uint8_t laneOf(const Box &box) const {
@@ -142,9 +142,9 @@ public:
   }
   /// The lanes beside the compute actions on which something is shown of any
   /// rank.
-  std::vector<uint8_t> lanesBeside;
+  std::vector<uint8_t> asyncLanes;
   /// Those of one rank. O(actions of the rank).
-  std::vector<uint8_t> lanesBesideOf(RankId rank) const;
+  std::vector<uint8_t> asyncLanesOf(RankId rank) const;
   /// The lanes of nodes on which something is shown, and which of them a lane
   /// is.
   std::vector<uint32_t> nodeLanes;
@@ -173,11 +173,11 @@ public:
 
   /// When other stages get what a row made, and when it needs what it reads
   /// from them; see hook in NodeGraphs.h.
-  Time givenAt(ActionId row) const {
-    return times.ends[row.value] - times.slackOf(row).early;
+  Time outputTime(ActionId row) const {
+    return times.ends[row.value] - times.hookOffsetsOf(row).early;
   }
-  Time neededAt(ActionId row) const {
-    return times.starts[row.value] + times.slackOf(row).late;
+  Time inputTime(ActionId row) const {
+    return times.starts[row.value] + times.hookOffsetsOf(row).late;
   }
 
   /// Calls `visit(time)` for the places of an axis within the span: multiples
@@ -191,7 +191,7 @@ public:
       visit(time);
   }
   /// What the scale of memory reaches to: what the shown ranks hold, and may.
-  decimal::Sum mostMemory(MemoryCurve &curve) const;
+  decimal::Sum maxMemory(MemoryCurve &curve) const;
 
   /// What is drawn of the shown ranks: nodes, boxes without nodes, and boxes
   /// beside the compute actions.
@@ -204,7 +204,7 @@ public:
   /// The largest number of stages on one rank.
   uint32_t maxChunks = 1;
 
-  const KindLook &lookOf(KindId kind) const { return looks[kind.value]; }
+  const KindStyle &styleOf(KindId kind) const { return styles[kind.value]; }
   /// The fill of a compute action: the hue of its kind, the lighter the higher
   /// its chunk. Black text on it can be read, and people who take red for green
   /// or blue for yellow can tell the hues apart.
@@ -216,7 +216,7 @@ public:
   std::vector<std::string> nodeLabels;
   /// The stage follows from the row and the shade.
   BoxLabel labelOf(const Action &action) const {
-    return {lookOf(action.kind).label, action};
+    return {styleOf(action.kind).label, action};
   }
   /// The letters are those of its name, as the hue tells its kind.
   BoxLabel labelOf(const NodeBox &node) const {
@@ -224,12 +224,12 @@ public:
   }
   /// What an action of the kind computes, in words; for a declared one the lane
   /// on which it runs.
-  std::string kindWords(KindId kind) const;
+  std::string kindDescription(KindId kind) const;
   /// For a legend: its label, and what that stands for.
   std::string legendOf(KindId kind) const;
   /// The name of a chunk for a legend: that of the pipe where each rank has one
   /// stage of each, else `chunk 0`.
-  std::string chunkWords(uint32_t chunk) const;
+  std::string chunkName(uint32_t chunk) const;
   /// The name of the schedule with its parameters, how long it takes, and what
   /// that is by: `gpipe P=4 M=8: 33 on stream`.
   std::string title() const;
@@ -239,7 +239,7 @@ private:
       : program(program), index(Analyses(program).index()),
         transport(timed.transport), times(timed.simulation),
         stages(program.pipes()) {
-    chooseLooks();
+    chooseStyles();
     if (!program.nodes().empty() &&
         (program.costs().has({Cost::Node}) || program.nodes().hasCosts()))
       nodes = std::make_unique<NodeOrders>(program);
@@ -248,7 +248,7 @@ private:
   bool narrow(EmitContext &context);
   void findLanes();
   void numberChunks();
-  void chooseLooks();
+  void chooseStyles();
 
   bool isShown(const Box &box) const;
 
@@ -257,7 +257,7 @@ private:
   bool chunksArePipes = false;
   StageNumbering stages;
   std::vector<uint32_t> chunks; ///< By stage of all pipes.
-  std::vector<KindLook> looks;
+  std::vector<KindStyle> styles;
 };
 
 /// The text for XML and HTML, where it stands between tags.

@@ -6,7 +6,7 @@
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Basic/Diagnostics/Emit.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 
 #include "llvm/ADT/Sequence.h"
 
@@ -136,23 +136,23 @@ struct Model {
     case QueueLayout::Stream:
       return {rank, Queue::Comm, {}};
     case QueueLayout::StreamPerPeer:
-      return {rank, Queue::Peer, program.otherEnd(program[row])};
+      return {rank, Queue::Peer, program.peerRank(program[row])};
     case QueueLayout::StreamPerEdge:
       return {rank, sends(row) ? Queue::To : Queue::From,
-              program.otherEnd(program[row])};
+              program.peerRank(program[row])};
     }
     llvm_unreachable("a layout that the model does not know");
   }
 
   Label labelOf(ActionId row) const {
     Action action = program[row];
-    auto [from, to] = program.wayOf(action);
+    auto [from, to] = program.endpointsOf(action);
     return {action.pipe, from, to, action.microbatch,
             program.kindOf(action).mainSlot()};
   }
 
   Ends endsOf(RankId rank, ActionId row) const {
-    RankId peer = program.otherEnd(program[row]);
+    RankId peer = program.peerRank(program[row]);
     return sends(row) ? Ends(rank, peer) : Ends(peer, rank);
   }
 
@@ -211,7 +211,7 @@ struct Model {
         if (isLedElsewhere(row))
           awaited[row.value] = true;
         forEachWait(rank, row, [&](std::optional<ActionId> on) {
-          if (on && !isPassed(*on, row))
+          if (on && !hasEndedBefore(*on, row))
             awaited[on->value] = true;
         });
       }
@@ -223,7 +223,7 @@ struct Model {
 
   /// Whether `earlier` has ended when the process that runs both comes to
   /// `row`.
-  bool isPassed(ActionId earlier, ActionId row) const {
+  bool hasEndedBefore(ActionId earlier, ActionId row) const {
     const Slot &first = slots[earlier.value], &second = slots[row.value];
     return first.leader == second.leader && first.count < second.count;
   }
@@ -401,7 +401,7 @@ struct Model {
       forEachWait(rank, row, [&](std::optional<ActionId> on) {
         if (!on)
           waits.reset();
-        if (!waits || isPassed(*on, row))
+        if (!waits || hasEndedBefore(*on, row))
           return;
         const Slot &slot = slots[on->value];
         uint32_t &count = (*waits)[slot.leader];
@@ -473,16 +473,16 @@ void ppcc::emitPromela(const Program &program, raw_ostream &out,
                        EmitContext &context) {
   size_t errorsBefore = context.diags.errorCount();
   auto refuse = [&](size_t count, StringRef what, size_t limit) {
-    context.diags.report<diag::ModelTooLarge>(Place(program.name()), count,
+    context.diags.report<diag::ModelTooLarge>(Location(program.name()), count,
                                               what, limit);
   };
   if (program.size() > maxActions)
     return refuse(program.size(), "actions", maxActions);
   for (ActionId row : program.rows())
     if (const KindInfo &info = program.kindOf(row);
-        info.isBeside() || info.meets())
+        info.isAsync() || info.isCollective())
       return context.diags.refuse<diag::SpinNoLane>(
-          placeOf(program, row, context.sources), cell(program, row));
+          locationOf(program, row, context.sources), cell(program, row));
   Model model{program, context.options.transport, out};
   model.build();
   model.checkLimits(

@@ -37,7 +37,7 @@ std::string causeName(const BubbleKey &key, ArrayRef<StringRef> names) {
 }
 
 /// What there is to tell.
-struct Told {
+struct ReportInput {
   const Program &program;
   const TimedRun &timed;
   const Transport &transport;
@@ -45,12 +45,12 @@ struct Told {
   Findings findings = findingsOf(program, timed, report, transport);
 };
 
-struct ReportText : Told {
+struct ReportText : ReportInput {
   raw_ostream &out;
 
   void print() {
     printHead();
-    printWords();
+    printFindings();
     printRanks();
     printBubbles();
     printPath();
@@ -85,18 +85,18 @@ struct ReportText : Told {
   }
 
   /// What limits the run, where time goes, and what would help.
-  void printWords() {
-    if (const auto &circle = findings.circle) {
+  void printFindings() {
+    if (const auto &steadyState = findings.steadyState) {
       std::set<uint32_t> ranks;
       std::vector<std::string> cells;
-      for (ActionId row : circle->actions) {
+      for (ActionId row : steadyState->actions) {
         ranks.insert(program.rankOf(row).value);
         cells.push_back(cell(program, row));
       }
-      constexpr size_t most = 8;
-      if (cells.size() > most) {
-        cells.erase(cells.begin() + most / 2, cells.end() - most / 2);
-        cells[most / 2 - 1] += " ...";
+      constexpr size_t maxShown = 8;
+      if (cells.size() > maxShown) {
+        cells.erase(cells.begin() + maxShown / 2, cells.end() - maxShown / 2);
+        cells[maxShown / 2 - 1] += " ...";
       }
       out << fmt::format(
           "steady state {}: {}\n             {} for {}",
@@ -104,46 +104,50 @@ struct ReportText : Told {
               ? fmt::format("rank {} goes on without a pause", *ranks.begin())
               : fmt::format("ranks {} wait for each other",
                             fmt::join(ranks, ", ")),
-          fmt::join(cells, " "), cost::format(circle->turn),
-          plural(circle->microbatches, "microbatch"));
-      if (circle->messages != 0)
-        out << ", " << cost::format(circle->messages) << " of it messages";
+          fmt::join(cells, " "), cost::format(steadyState->period),
+          plural(steadyState->microbatches, "microbatch"));
+      if (steadyState->messages != 0)
+        out << ", " << cost::format(steadyState->messages) << " of it messages";
       out << '\n';
     }
     const IdleTime &idle = findings.idle;
     Time all = idle.ramp + idle.dependence + idle.messages + idle.lanes;
     StringRef before = "idle time    ";
-    auto tell = [&](Time time, StringRef words) {
+    auto printIdle = [&](Time time, StringRef words) {
       if (time != 0)
         out << std::exchange(before, "             ") << cost::format(time)
             << " (" << percent(share(time, all)) << ") " << words << '\n';
     };
-    tell(idle.ramp, "ramp: before a rank's first action, behind its last");
-    tell(idle.dependence, "dependence: another rank computes what is needed");
-    tell(idle.messages, "messages: what is needed is on its way, or queued");
-    tell(idle.lanes, "other lanes: a transfer or a collective has not ended");
+    printIdle(idle.ramp, "ramp: before a rank's first action, behind its last");
+    printIdle(idle.dependence,
+              "dependence: another rank computes what is needed");
+    printIdle(idle.messages,
+              "messages: what is needed is on its way, or queued");
+    printIdle(idle.lanes,
+              "other lanes: a transfer or a collective has not ended");
     before = "would help   ";
-    auto helps = [&](Time less, StringRef words) {
+    auto printGain = [&](Time less, StringRef words) {
       if (less > 0)
         out << std::exchange(before, "             ") << words
             << cost::format(less) << " ("
             << percent(share(less, report.makespan)) << ")\n";
     };
     if (findings.withoutMessages)
-      helps(report.makespan - *findings.withoutMessages,
-            "messages that take no time, exactly: ");
-    helps(report.makespan - report.bound,
-          "another order of messages, or more queues, at most: ");
-    helps(report.makespan - report.resources.time,
-          "another order of actions (`ppcc synthesize`), at most: ");
+      printGain(report.makespan - *findings.withoutMessages,
+                "messages that take no time, exactly: ");
+    printGain(report.makespan - report.bound,
+              "another order of messages, or more queues, at most: ");
+    printGain(report.makespan - report.resources.time,
+              "another order of actions (`ppcc synthesize`), at most: ");
     const MemoryCost &memory = findings.memory;
     // Both are about a bound: a gain that is possible, not one that is sure.
-    helps(memory.oneMore,
-          fmt::format("room for one more activation ({}) on rank {}: what no "
-                      "order is below falls by ",
-                      amount::format(memory.activation), memory.rank.value));
-    helps(memory.limits,
-          "no limits of memory: what no order is below falls by ");
+    printGain(
+        memory.oneMore,
+        fmt::format("room for one more activation ({}) on rank {}: what no "
+                    "order is below falls by ",
+                    amount::format(memory.activation), memory.rank.value));
+    printGain(memory.limits,
+              "no limits of memory: what no order is below falls by ");
     out << '\n';
   }
 
@@ -189,17 +193,17 @@ struct ReportText : Told {
     llvm::stable_sort(order, [](const auto &a, const auto &b) {
       return a.second > b.second;
     });
-    constexpr size_t most = 12;
+    constexpr size_t maxShown = 12;
     out << "\ntime without work, of all ranks: " << cost::format(all) << '\n';
     static constexpr StringRef causes[] = {
         "", "messages", "nothing: the rank is done", "actions on other lanes"};
     TextTable table({"time", "share", "phase", "waiting for"});
-    for (auto [key, time] : ArrayRef(order).take_front(most))
+    for (auto [key, time] : ArrayRef(order).take_front(maxShown))
       table.add({cost::format(time), percent(share(time, all)),
                  program.phases()[key.phase.value], causeName(key, causes)});
     table.print(out);
-    if (order.size() > most)
-      out << "and " << order.size() - most << " more\n";
+    if (order.size() > maxShown)
+      out << "and " << order.size() - maxShown << " more\n";
   }
 
   void printPath() {
@@ -209,13 +213,13 @@ struct ReportText : Told {
     out << "\ncritical path: " << cost::format(report.makespan - communication)
         << " of actions, " << cost::format(communication) << " of messages\n";
     TextTable table({"from", "to", "rank", "rows", "actions"});
-    constexpr size_t most = 16;
+    constexpr size_t maxShown = 16;
     size_t count = report.criticalPath.size();
     for (auto [i, segment] : llvm::enumerate(report.criticalPath)) {
-      if (count > most && i == most / 2)
-        table.add(
-            {"...", "", "", "", fmt::format("{} more ranks", count - most)});
-      if (count > most && i >= most / 2 && i < count - most / 2)
+      if (count > maxShown && i == maxShown / 2)
+        table.add({"...", "", "", "",
+                   fmt::format("{} more ranks", count - maxShown)});
+      if (count > maxShown && i >= maxShown / 2 && i < count - maxShown / 2)
         continue;
       std::string actions = cell(program, segment.first);
       if (segment.rows > 1)
@@ -229,7 +233,7 @@ struct ReportText : Told {
   }
 };
 
-struct ReportJson : Told {
+struct ReportJson : ReportInput {
   raw_ostream &out;
   llvm::json::OStream json{out, 1};
 
@@ -286,15 +290,15 @@ struct ReportJson : Told {
   }
 
   void printFindings() {
-    if (const auto &circle = findings.circle)
+    if (const auto &steadyState = findings.steadyState)
       json.attributeObject("steady_state", [&] {
         json.attributeArray("actions", [&] {
-          for (ActionId row : circle->actions)
+          for (ActionId row : steadyState->actions)
             json.value(cell(program, row));
         });
-        json.attribute("microbatches", circle->microbatches);
-        time("time", circle->turn);
-        time("messages", circle->messages);
+        json.attribute("microbatches", steadyState->microbatches);
+        time("time", steadyState->period);
+        time("messages", steadyState->messages);
       });
     json.attributeObject("idle", [&] {
       time("ramp", findings.idle.ramp);
@@ -326,7 +330,7 @@ struct ReportJson : Told {
       json.attribute("peak_action", cell(program, *rank.memory.row));
     objects("peak_held", rank.heldAtPeak,
             [&](const HeldMemory &held) { printHeld(held); });
-    memory("static_memory", rank.atRest);
+    memory("static_memory", rank.staticMemory);
     memory("final_memory", rank.memory.last);
     if (rank.memoryLimit)
       memory("memory_limit", *rank.memoryLimit);

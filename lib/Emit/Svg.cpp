@@ -18,18 +18,18 @@ public:
         "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"",
         sheet.fontSize, "\" role=\"img\">\n<title>", escapedMarkup(sheet.title),
         "</title>\n");
-    darkPage();
+    darkTheme();
     tag("<defs>\n");
     for (auto [i, fill] : llvm::enumerate(sheet.fills))
       pattern(i, fill);
     tag("<marker id=\"head\" viewBox=\"0 0 6 6\" refX=\"6\" refY=\"3\" "
         "markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\">"
         "<path d=\"M0 0L6 3L0 6z\"",
-        fillOf(Ink::Line),
+        fillOf(ColorRole::Line),
         "/></marker>\n</defs>\n"
         "<rect width=\"",
-        sheet.width, "\" height=\"", sheet.height, "\"", fillOf(Ink::Paper),
-        "/>\n");
+        sheet.width, "\" height=\"", sheet.height, "\"",
+        fillOf(ColorRole::Paper), "/>\n");
   }
   void end() override {
     within("");
@@ -40,12 +40,12 @@ public:
     rect(area);
     tag(" fill=\"url(#k", fmt::to_string(fill), ")\"/>\n");
   }
-  void area(Area area, Ink ink) override {
+  void area(Area area, ColorRole ink) override {
     within("");
     rect(area);
     tag(fillOf(ink), "/>\n");
   }
-  void lines(ArrayRef<Line> lines, Ink ink, Stroke stroke) override {
+  void lines(ArrayRef<Line> lines, ColorRole ink, Stroke stroke) override {
     static constexpr StringRef strokes[] = {
         " fill=\"none\" stroke-width=\"1\"",
         " fill=\"none\" stroke-dasharray=\"4 2\"",
@@ -56,7 +56,7 @@ public:
     path(lines);
     tag(stroke == Stroke::Arrow ? " marker-end=\"url(#head)\"/>\n" : "/>\n");
   }
-  void curve(ArrayRef<Point> points, Px bottom, Ink ink) override {
+  void curve(ArrayRef<Point> points, Px bottom, ColorRole ink) override {
     within(fillOf(ink) + " fill-opacity=\".2\"");
     tag("<path d=\"");
     point('M', {points.front().x, bottom});
@@ -70,7 +70,7 @@ public:
       point(std::exchange(command, 'L'), at);
     tag("\"/>\n");
   }
-  void text(Point at, StringRef content, Anchor anchor, Ink ink,
+  void text(Point at, StringRef content, Anchor anchor, ColorRole ink,
             Px size) override {
     constexpr StringRef anchors[] = {"", " text-anchor=\"middle\"",
                                      " text-anchor=\"end\""};
@@ -83,18 +83,18 @@ public:
   }
 
 private:
-  static std::string painted(StringRef what, Ink ink) {
-    return fmt::format(" {}=\"#{:06x}\" class=\"{}\"", what, lookOf(ink).day,
-                       lookOf(ink).name);
+  static std::string painted(StringRef what, ColorRole ink) {
+    return fmt::format(" {}=\"#{:06x}\" class=\"{}\"", what, styleOf(ink).light,
+                       styleOf(ink).name);
   }
-  static std::string fillOf(Ink ink) { return painted("fill", ink); }
-  static std::string strokeOf(Ink ink) { return painted("stroke", ink); }
+  static std::string fillOf(ColorRole ink) { return painted("fill", ink); }
+  static std::string strokeOf(ColorRole ink) { return painted("stroke", ink); }
 
   /// Where the page is dark, a figure is, unless it is printed.
-  void darkPage() {
+  void darkTheme() {
     tag("<style>@media screen and (prefers-color-scheme:dark){");
-    for (const InkLook &ink : inks)
-      if (ink.day != ink.dark)
+    for (const ThemeColor &ink : themeColors)
+      if (ink.light != ink.dark)
         tag(fmt::format(".{0}[fill^=\"#\"]{{fill:#{1:06x}}}"
                         ".{0}[stroke]{{stroke:#{1:06x}}}",
                         ink.name, ink.dark));

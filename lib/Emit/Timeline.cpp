@@ -57,7 +57,7 @@ struct Timeline {
   std::bitset<256> shownKinds{};
   std::set<uint32_t> shownNodes{}; ///< By name.
   std::optional<MemoryCurve> curve{};
-  decimal::Sum mostMemory = 1;
+  decimal::Sum maxMemory = 1;
   bool hasHidden = false;
 
   static constexpr size_t maxRanks = 64;
@@ -68,7 +68,7 @@ struct Timeline {
       lanes.push_back(printable(program.nodes().lanes[lane]));
     if (options.memory) {
       curve.emplace(program, picture.times);
-      mostMemory = picture.mostMemory(*curve);
+      maxMemory = picture.maxMemory(*curve);
     }
     layOut(extent());
     canvas.resize(height * columns);
@@ -115,7 +115,7 @@ struct Timeline {
     for (KindId kind : program.kinds().ids())
       if (program.kinds()[kind].isCompute())
         extent.letters = std::max<uint32_t>(extent.letters,
-                                            picture.lookOf(kind).label.size());
+                                            picture.styleOf(kind).label.size());
     extent.letters += marksChunks();
     extent.digits = uint32_t(fmt::formatted_size("{}", microbatch));
     return extent;
@@ -127,7 +127,7 @@ struct Timeline {
   /// All boxes of a rank, those of its lanes too.
   template <class Visit> void forEachBox(RankId rank, Visit visit) const {
     picture.forEachBox(rank, visit);
-    picture.forEachBoxBeside(rank, visit);
+    picture.forEachAsyncBox(rank, visit);
   }
 
   void layOut(const Extent &extent) {
@@ -136,7 +136,7 @@ struct Timeline {
     for (const std::string &lane : lanes)
       laneNames = std::max(laneNames, columnsOf(lane) + 1);
     margin += laneNames;
-    for (uint8_t lane : picture.lanesBeside)
+    for (uint8_t lane : picture.asyncLanes)
       margin =
           std::max<uint32_t>(margin, program.kinds().lanes()[lane].size() + 3);
     uint32_t width = options.width ? options.width : defaultWidth;
@@ -151,8 +151,8 @@ struct Timeline {
     if (isExact) {
       // No wider than every label with a gap behind it takes.
       uint64_t lengths = extent.shortest / extent.unit;
-      uint64_t most = (label + 1 + lengths - 1) / lengths;
-      uint64_t each = std::min(room / units, most);
+      uint64_t maxColumns = (label + 1 + lengths - 1) / lengths;
+      uint64_t each = std::min(room / units, maxColumns);
       columns = units * each;
       shortest = lengths * each;
     }
@@ -183,9 +183,9 @@ struct Timeline {
     put(fmt::format("rank {}", rank.value), lanes, height);
     // Where each node has a line, one is enough for a lane beside.
     uint32_t lines = lanes.empty() ? height : 1;
-    for (uint8_t lane : picture.lanesBesideOf(rank)) {
+    for (uint8_t lane : picture.asyncLanesOf(rank)) {
       std::fill(canvas.begin(), canvas.end(), Cell());
-      picture.forEachBoxBeside(rank, [&](const Box &box) {
+      picture.forEachAsyncBox(rank, [&](const Box &box) {
         if (picture.laneOf(box) == lane)
           draw(box);
       });
@@ -197,25 +197,25 @@ struct Timeline {
 
   /// The most that a rank holds in each column.
   void memory(RankId rank) {
-    std::vector<decimal::Sum> most(columns);
+    std::vector<decimal::Sum> peaks(columns);
     decimal::Sum held = curve->model().staticOf(rank);
     uint64_t at = 0;
     auto holdUntil = [&](uint64_t end) {
       for (; at < end; ++at)
-        most[at] = std::max(most[at], held);
+        peaks[at] = std::max(peaks[at], held);
     };
     curve->walk(rank, [&](const MemoryStep &step) {
       uint64_t next = std::min(column(step.at), columns - 1);
       holdUntil(next);
       held = step.memory;
-      most[next] = std::max(most[next], held);
+      peaks[next] = std::max(peaks[next], held);
       return step.at < picture.to;
     });
     holdUntil(columns);
     writer.put(fmt::format("{:{}}{}", "  held", margin, glyphs.edge));
-    for (decimal::Sum memory : most)
-      writer.put(glyphs.levels[size_t((__int128(memory) * 8 + mostMemory - 1) /
-                                      mostMemory)]);
+    for (decimal::Sum memory : peaks)
+      writer.put(glyphs.levels[size_t((__int128(memory) * 8 + maxMemory - 1) /
+                                      maxMemory)]);
     auto limit = curve->model().limitOf(rank);
     writer.put(fmt::format(
         " at most {}{}\n", amount::format(Amount(curve->peak(rank).memory)),
@@ -276,7 +276,7 @@ struct Timeline {
     shownNodes.insert(node.node->name);
     // Hatchings, which tell the kind elsewhere, are not to be had here.
     auto [letters, number] = textOf(node.action, picture.labelOf(node));
-    write({picture.lookOf(node.action.kind).label + letters, number}, width,
+    write({picture.styleOf(node.action.kind).label + letters, number}, width,
           cells);
   }
 
@@ -371,8 +371,8 @@ struct Timeline {
   void axis() {
     std::string numbers;
     std::vector<bool> ticks(columns + 1);
-    uint64_t most = std::max<uint64_t>(columns / 10, 1);
-    picture.forEachTick(most, [&](Time time) {
+    uint64_t maxTicks = std::max<uint64_t>(columns / 10, 1);
+    picture.forEachTick(maxTicks, [&](Time time) {
       uint64_t at = column(time);
       std::string number = cost::format(time);
       // Only where it fits behind the number before it.
@@ -400,7 +400,7 @@ struct Timeline {
                    printable(program.nodes().names[name]), ", ");
     for (uint32_t chunk = 1;
          marksChunks() && chunk != std::min(picture.maxChunks, 26u); ++chunk)
-      writer.put(char('a' + chunk), ' ', printable(picture.chunkWords(chunk)),
+      writer.put(char('a' + chunk), ' ', printable(picture.chunkName(chunk)),
                  ", ");
     writer.put(glyphs.idle, " idle; a column is ", columnTime(), '\n');
     if (downwards)

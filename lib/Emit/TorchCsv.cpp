@@ -8,7 +8,7 @@
 #include "ppcc/Basic/Diagnostics/Emit.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 
 using namespace ppcc;
 
@@ -24,7 +24,7 @@ struct TorchCheck {
   bool check(bool withMessages) {
     size_t before = context.diags.errorCount();
     if (!program.hasBackward())
-      context.diags.report<diag::TorchForwardOnly>(Place(program.name()));
+      context.diags.report<diag::TorchForwardOnly>(Location(program.name()));
     checkPlacement();
     checkRanks();
     checkMicrobatches();
@@ -42,8 +42,9 @@ struct TorchCheck {
     return context.diags.errorCount() == before;
   }
 
-  Place placeOfStage(PipeId pipe, uint32_t stage) {
-    return ppcc::placeOfStage(program, pipe, StageId(stage), context.sources);
+  Location locationOfStage(PipeId pipe, uint32_t stage) {
+    return ppcc::locationOfStage(program, pipe, StageId(stage),
+                                 context.sources);
   }
 
   void checkPlacement() {
@@ -57,8 +58,9 @@ struct TorchCheck {
                  &there = inFirst ? pipe : first;
       uint32_t stage = differs.in1 - first.rankOfStage.begin();
       context.diags.report<diag::TorchStageOnTwoRanks>(
-          placeOfStage(PipeId(p), stage), stage, here.rankOfStage[stage].value,
-          here.name, rankName(there, stage), there.name);
+          locationOfStage(PipeId(p), stage), stage,
+          here.rankOfStage[stage].value, here.name, rankName(there, stage),
+          there.name);
     }
   }
 
@@ -69,7 +71,7 @@ struct TorchCheck {
       for (RankId rank : pipe.rankOfStage)
         hasStage.set(rank.value);
     if (int idle = hasStage.find_first_unset(); idle != -1)
-      context.diags.report<diag::TorchIdleRank>(Place(program.name()), idle);
+      context.diags.report<diag::TorchIdleRank>(Location(program.name()), idle);
   }
 
   /// PyTorch cuts a batch into microbatches from 0 on.
@@ -82,7 +84,7 @@ struct TorchCheck {
     for (const Pipe &pipe : pipes) {
       if (pipe.firstMicrobatch != next)
         return context.diags.refuse<diag::TorchMicrobatches>(
-            Place(program.name()), next, pipe.name, pipe.firstMicrobatch);
+            Location(program.name()), next, pipe.name, pipe.firstMicrobatch);
       next = pipe.endMicrobatch();
     }
   }
@@ -98,9 +100,9 @@ struct TorchCheck {
       const Pipe &pipe = program.pipe(p);
       auto report = [&](StringRef article, StageId from, StageId to) {
         if (!context.diags.saturated())
-          context.diags.report<diag::TorchSkipEdge>(placeOfStage(p, to.value),
-                                                    pipe.name, article,
-                                                    from.value, to.value);
+          context.diags.report<diag::TorchSkipEdge>(
+              locationOfStage(p, to.value), pipe.name, article, from.value,
+              to.value);
       };
       for (auto [from, to] : pipe.skipEdges)
         report("an", from, to);
@@ -118,7 +120,7 @@ struct TorchCheck {
           info.isDeclared() && !isOfTorch(info, withMessages) &&
           !context.diags.saturated())
         context.diags.report<diag::TorchNoAction>(
-            placeOf(program, row, context.sources), cell(program, row));
+            locationOf(program, row, context.sources), cell(program, row));
   }
 
   /// Releases that reduce by themselves know no cell for it, and need none when
@@ -126,9 +128,9 @@ struct TorchCheck {
   bool isOfTorch(const KindInfo &info, bool withMessages) const {
     if (info.scope != KindScope::Stage)
       return false;
-    if (info.letters == reduceGrad)
+    if (info.mnemonic == reduceGrad)
       return context.options.torch.reduces() || !withMessages;
-    return info.letters == "UNSHARD" || info.letters == "RESHARD";
+    return info.mnemonic == "UNSHARD" || info.mnemonic == "RESHARD";
   }
 
   std::string groupName(RankId rank, RowRange item) const {
@@ -144,12 +146,12 @@ struct TorchCheck {
   }
 
   void checkGroup(RankId rank, RowRange item) {
-    std::string letters;
+    std::string mnemonic;
     for (ActionId row : item)
-      letters += program.kindOf(row).letters + ' ';
+      mnemonic += program.kindOf(row).mnemonic + ' ';
     const TorchTarget &torch = context.options.torch;
-    Place place = placeOf(program, item.from, context.sources);
-    if (letters != "F B " && letters != "B F ")
+    Location place = locationOf(program, item.from, context.sources);
+    if (mnemonic != "F B " && mnemonic != "B F ")
       context.diags.report<diag::TorchGroup>(place, groupName(rank, item));
     else if (!torch.overlaps())
       context.diags.report<diag::TorchTooOld>(place, groupName(rank, item),
@@ -172,7 +174,7 @@ struct TorchCheck {
         continue;
       if (before && before->microbatch > action.microbatch)
         return context.diags.refuse<diag::TorchLossOrder>(
-            placeOf(program, row, context.sources), cell(program, action),
+            locationOf(program, row, context.sources), cell(program, action),
             cell(program, *before));
       before = action;
     }
@@ -188,8 +190,8 @@ struct TorchCheck {
       if (change == ranks.end())
         continue;
       uint32_t stage = change - ranks.begin();
-      return context.diags.refuse<diag::TorchNoMessages>(placeOfStage(p, stage),
-                                                         stage, stage + 1);
+      return context.diags.refuse<diag::TorchNoMessages>(
+          locationOfStage(p, stage), stage, stage + 1);
     }
   }
 };
@@ -293,7 +295,7 @@ struct TorchWriter {
       if ((isCompute && !info.isDeclared()) || withMessages) {
         separate();
         putTorchItem(item);
-        if (target.waits() && info.letters == reduceGrad)
+        if (target.waits() && info.mnemonic == reduceGrad)
           putStep(TorchStep::WaitReduceGrad, program[item.from].stage);
       }
       if (isCompute && withMessages && target.waits())
@@ -313,7 +315,7 @@ struct TorchWriter {
 
   /// In PyTorch's name for a group F comes first; its members are independent.
   void putTorchItem(RowRange item) {
-    if (item.size() == 1 || program.kindOf(item.from).letters == "F")
+    if (item.size() == 1 || program.kindOf(item.from).mnemonic == "F")
       return putItem(writer, program, item, /*call=*/"");
     writer.put('(');
     writer.cell(program, ActionId(item.from.value + 1));
@@ -363,7 +365,7 @@ struct TorchWriter {
 
   void wait(const Action &send) {
     separate();
-    writer.put(send.stage, "WAIT_", program.kindOf(send).letters,
+    writer.put(send.stage, "WAIT_", program.kindOf(send).mnemonic,
                send.microbatch);
   }
 };
@@ -379,8 +381,8 @@ void ppcc::emitTorchCsv(const Program &program, raw_ostream &out,
   if (target.fsdp) {
     auto placed = StepPlacer{program, target}.place();
     if (!placed)
-      return context.diags.refuse<diag::CannotSimulate>(Place(program.name()),
-                                                        "by data alone");
+      return context.diags.refuse<diag::CannotSimulate>(
+          Location(program.name()), "by data alone");
     steps = std::move(*placed);
   }
   TorchWriter{program, out, /*withMessages=*/true, target}.write(steps);

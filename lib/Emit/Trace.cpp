@@ -54,9 +54,9 @@ struct Trace {
   }
   /// An event that says one thing about its place.
   template <class Value>
-  void tell(StringRef phase, RankId rank, uint32_t thread,
-            std::optional<Time> at, StringRef name, StringRef key,
-            const Value &value) {
+  void metadataEvent(StringRef phase, RankId rank, uint32_t thread,
+                     std::optional<Time> at, StringRef name, StringRef key,
+                     const Value &value) {
     event(phase, rank, thread, [&](JsonFields &fields) {
       if (at)
         time(fields, "ts", *at);
@@ -77,12 +77,13 @@ struct Trace {
   }
 
   void names(RankId rank) {
-    auto tell = [&](uint32_t thread, StringRef name, StringRef key,
-                    const auto &value) {
-      this->tell("M", rank, thread, std::nullopt, name, key, value);
+    auto metadataEvent = [&](uint32_t thread, StringRef name, StringRef key,
+                             const auto &value) {
+      this->metadataEvent("M", rank, thread, std::nullopt, name, key, value);
     };
-    tell(0, "process_name", "name", fmt::format("rank {}", rank.value));
-    tell(0, "process_sort_index", "sort_index", rank);
+    metadataEvent(0, "process_name", "name",
+                  fmt::format("rank {}", rank.value));
+    metadataEvent(0, "process_sort_index", "sort_index", rank);
     std::vector<std::pair<uint32_t, std::string>> threads{{0, "compute"}};
     uint32_t members = 1;
     picture.forEachBox(rank, [&](const Box &box) {
@@ -94,13 +95,13 @@ struct Trace {
       threads.push_back({threadOfNodes(lane), name});
     forEachMessage(
         rank, [&](ActionId row) { threads.push_back(queueOf(program[row])); });
-    for (uint8_t lane : picture.lanesBeside)
+    for (uint8_t lane : picture.asyncLanes)
       threads.push_back(threadOfLane(lane));
     llvm::sort(threads);
     threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
     for (const auto &[thread, name] : threads) {
-      tell(thread, "thread_name", "name", name);
-      tell(thread, "thread_sort_index", "sort_index", thread);
+      metadataEvent(thread, "thread_name", "name", name);
+      metadataEvent(thread, "thread_sort_index", "sort_index", thread);
     }
   }
 
@@ -126,7 +127,7 @@ struct Trace {
   /// one with the compute actions, messages still have a thread of their own to
   /// look at.
   std::pair<uint32_t, std::string> queueOf(const Action &message) const {
-    uint32_t peer = program.otherEnd(message).value;
+    uint32_t peer = program.peerRank(message).value;
     switch (transport.layout) {
     case QueueLayout::One:
     case QueueLayout::Stream:
@@ -164,7 +165,7 @@ struct Trace {
       picture.forEachNode(box,
                           [&](const NodeBox &shown) { node(rank, shown); });
     });
-    picture.forEachBoxBeside(rank, [&](const Box &box) {
+    picture.forEachAsyncBox(rank, [&](const Box &box) {
       action(rank, box.rows.from, threadOfLane(picture.laneOf(box)).first);
     });
     forEachMessage(
@@ -218,7 +219,7 @@ struct Trace {
       writer.cell(program, action);
       writer.jsonPart(node);
       writer.put('"');
-      fields("cat", program.kindOf(action).letters);
+      fields("cat", program.kindOf(action).mnemonic);
       fields.object("args", [&](JsonFields &args) {
         args("stage", action.stage);
         if (action.hasMicrobatch())
@@ -245,13 +246,13 @@ struct Trace {
             index.definer(send.pipe, send.stage, send.microbatch, slotBit);
         auto reader =
             index.definer(send.pipe, send.peer, send.microbatch, slotBit);
-        RankId peer = program.otherEnd(send);
+        RankId peer = program.peerRank(send);
         if (!maker || !reader || !picture.indexOf(peer) ||
             !picture.isShown(*maker) || !picture.isShown(*reader))
           return;
         // A reader may begin before it needs what it reads; with the last of
         // its nodes nothing of it is left to point at.
-        Time needed = picture.neededAt(*reader);
+        Time needed = picture.inputTime(*reader);
         if (needed >= times.ends[reader->value])
           return;
         uint32_t number = message->number;
@@ -316,7 +317,8 @@ struct Trace {
         args.raw("memory", amount::format(step.memory));
       });
     });
-    tell("C", rank, 0, step.at, "activations", "activations", step.activations);
+    metadataEvent("C", rank, 0, step.at, "activations", "activations",
+                  step.activations);
   }
 };
 

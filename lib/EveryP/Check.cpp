@@ -1,14 +1,14 @@
 // What must be shown of statements, and whether it is.
-#include "ppcc/EveryP/Check.h"
+#include "ppcc/EveryP/Certificate.h"
 
 using namespace ppcc;
 using namespace ppcc::every;
 
 namespace {
 
-class Obliged {
+class ObligationGenerator {
 public:
-  Obliged(const Statements &statements, const Claim &claim)
+  ObligationGenerator(const Statements &statements, const Claim &claim)
       : statements(statements), units(statements.units), claim(claim) {
     for (const Unit &unit : units)
       if (unit.duration < 1)
@@ -18,23 +18,24 @@ public:
   std::vector<Obligation> run() {
     for (uint32_t c = 0; c != statements.classes.size(); ++c) {
       for (const Segment &segment : statements.classes[c].segments)
-        natural(ranksOf(c), segment.count);
+        nonNegative(ranksOf(c), segment.count);
       complete(c);
-      inOrder(c);
+      programOrder(c);
     }
     for (const Unit &target : units)
       for (const Row &row : target.rows)
         forEachRead(row, [&](uint8_t slot, int distance) {
-          reads(target, row, slot, distance);
+          dataDependences(target, row, slot, distance);
         });
     if (claim.makespan)
-      bounded();
+      upperBound();
     if (claim.witness)
-      reached(*claim.witness);
+      lowerBound(*claim.witness);
     if (claim.last)
       endsWith(*claim.last);
-    for (const auto &[unit, reasons] : claim.held)
-      held(units.at(unit), reasons, 0, turnsOf(units.at(unit)));
+    for (const auto &[unit, reasons] : claim.criticalPredecessors)
+      criticalPredecessors(units.at(unit), reasons, 0,
+                           iterationSpaceOf(units.at(unit)));
     return std::move(result);
   }
 
@@ -47,33 +48,34 @@ private:
     return statements.kinds[row.kind];
   }
 
-  void natural(Forms premises, Form goal) {
+  void nonNegative(Forms premises, Form goal) {
     result.push_back({std::move(premises), std::move(goal), {}});
   }
   void equal(const Forms &premises, const Form &a, const Form &b) {
-    natural(premises, a - b);
-    natural(premises, b - a);
+    nonNegative(premises, a - b);
+    nonNegative(premises, b - a);
   }
   /// Where the ranks of a class are.
-  Forms ranksOf(uint32_t ofClass) const {
+  Forms ranksOf(uint32_t rankClass) const {
     Forms forms = statements.region;
-    const Forms &where = statements.classes[ofClass].where;
+    const Forms &where = statements.classes[rankClass].where;
     forms.insert(forms.end(), where.begin(), where.end());
     return forms;
   }
-  /// Where the turns of a unit are, too.
-  Forms turnsOf(const Unit &unit) const {
-    Forms forms = ranksOf(unit.ofClass);
-    forms.push_back(Form::of(Turn));
-    forms.push_back(statements.segmentOf(unit).count - Form::of(Turn) - 1);
+  /// Where the iterations of a unit are, too.
+  Forms iterationSpaceOf(const Unit &unit) const {
+    Forms forms = ranksOf(unit.rankClass);
+    forms.push_back(Form::of(Iteration));
+    forms.push_back(statements.segmentOf(unit).count - Form::of(Iteration) - 1);
     return forms;
   }
   static Form renamed(const Form &form) {
-    return form.with(Rank, Form::of(OtherRank)).with(Turn, Form::of(OtherTurn));
+    return form.with(Rank, Form::of(OtherRank))
+        .with(Iteration, Form::of(OtherIteration));
   }
   Obligation::Time timeOf(const Unit &unit, int64_t factor,
-                          const Form &turn) const {
-    return {numberOf(unit), factor, Form::of(Rank), turn};
+                          const Form &iteration) const {
+    return {numberOf(unit), factor, Form::of(Rank), iteration};
   }
 
   // ---- Each slot is filled once ----
@@ -81,8 +83,8 @@ private:
   /// The first microbatch of actions that take turns, and behind the last one.
   static std::pair<Form, Form> microbatches(ArrayRef<const Row *> rows,
                                             const Form &count) {
-    int64_t step = rows[0]->microbatch.at[Turn];
-    Form begin = rows[0]->microbatch.with(Turn, 0);
+    int64_t step = rows[0]->microbatch.at[Iteration];
+    Form begin = rows[0]->microbatch.with(Iteration, 0);
     for (auto [i, row] : llvm::enumerate(rows))
       if (row->microbatch != rows[0]->microbatch + i)
         throw std::invalid_argument("microbatches do not follow each other");
@@ -99,34 +101,34 @@ private:
                         ? slot::Output | slot::InputGrad | slot::WeightGrad
                         : slot::Output;
     std::map<std::tuple<uint32_t, uint32_t, uint8_t>, std::vector<RowRef>>
-        fillers;
+        producers;
     for (uint32_t chunk = 0; chunk != ranks.chunks.size(); ++chunk)
       for (uint8_t slot : slotsIn(slots))
-        fillers[{c, chunk, slot}];
+        producers[{c, chunk, slot}];
     for (const Unit &unit : units)
-      if (unit.ofClass == c)
+      if (unit.rankClass == c)
         for (uint32_t r = 0; r != unit.rows.size(); ++r)
           for (uint8_t slot : slotsIn(infoOf(unit.rows[r]).defines))
-            fillers[{c, unit.rows[r].chunk, slot}].push_back(
+            producers[{c, unit.rows[r].chunk, slot}].push_back(
                 {numberOf(unit), r});
-    for (auto &[key, found] : fillers) {
-      auto claimed = claim.fillers.find(key);
+    for (auto &[key, found] : producers) {
+      auto claimed = claim.producers.find(key);
       std::vector<RowRef> sorted;
-      if (claimed != claim.fillers.end())
+      if (claimed != claim.producers.end())
         sorted = claimed->second;
       std::sort(sorted.begin(), sorted.end());
       if (sorted != found)
         throw std::invalid_argument("actions are left out");
-      const Pipe &pipe = statements.pipes[ranks.chunks[std::get<1>(key)].pipe];
+      const every::Pipe &pipe = statements.pipes[ranks.chunks[std::get<1>(key)].pipe];
       Form reached = pipe.first;
       for (size_t i = 0, next; i != found.size(); i = next) {
         const std::vector<RowRef> &order = claimed->second;
         uint32_t segment = units[order[i].unit].segment;
         std::vector<const Row *> rows;
         auto rowAt = [&](RowRef at) { return &units[at.unit].rows[at.row]; };
-        // A turn takes as many microbatches as the actions of it.
+        // An iteration takes as many microbatches as the actions of it.
         int64_t step =
-            std::max<int64_t>(rowAt(order[i])->microbatch.at[Turn], 1);
+            std::max<int64_t>(rowAt(order[i])->microbatch.at[Iteration], 1);
         for (next = i; next != order.size() && int64_t(next - i) != step &&
                        units[order[next].unit].segment == segment;
              ++next)
@@ -149,19 +151,19 @@ private:
                       {std::move(ofTarget), std::move(ofSource)}});
   }
 
-  void inOrder(uint32_t c) {
+  void programOrder(uint32_t c) {
     const auto &segments = statements.classes[c].segments;
     for (uint32_t s = 0; s != segments.size(); ++s) {
       const Unit &first = units[segments[s].begin],
                  &last = units[segments[s].end - 1];
-      Forms turns = turnsOf(first);
+      Forms iterations = iterationSpaceOf(first);
       for (const Unit *unit = &first; unit != &last; ++unit)
-        before(turns, *unit, timeOf(*unit, -1, Form::of(Turn)),
-               timeOf(unit[1], 1, Form::of(Turn)));
-      Forms inner = turns;
-      inner.push_back(segments[s].count - Form::of(Turn) - 2);
-      before(inner, last, timeOf(last, -1, Form::of(Turn)),
-             timeOf(first, 1, Form::of(Turn) + 1));
+        before(iterations, *unit, timeOf(*unit, -1, Form::of(Iteration)),
+               timeOf(unit[1], 1, Form::of(Iteration)));
+      Forms inner = iterations;
+      inner.push_back(segments[s].count - Form::of(Iteration) - 2);
+      before(inner, last, timeOf(last, -1, Form::of(Iteration)),
+             timeOf(first, 1, Form::of(Iteration) + 1));
       Forms between = ranksOf(c);
       between.push_back(segments[s].count - 1);
       for (uint32_t t = s + 1; t != segments.size(); ++t) {
@@ -187,7 +189,8 @@ private:
   }
 
   /// That it is behind all that fills the slot of the stage `distance` away.
-  void reads(const Unit &target, const Row &row, uint8_t slot, int distance) {
+  void dataDependences(const Unit &target, const Row &row, uint8_t slot,
+                       int distance) {
     const Chunk &own = chunkOf(target, row);
     auto add = [&](Forms &forms, const Forms &others, const Form &zero) {
       for (size_t i = statements.region.size(); i != others.size(); ++i)
@@ -201,47 +204,49 @@ private:
         if (chunk.pipe != own.pipe || !(infoOf(other).defines & slot))
           continue;
         Form stage = own.stage + distance - renamed(chunk.stage);
-        Neighbours neighbours{target.ofClass, row.chunk, source.ofClass,
-                              other.chunk, distance};
-        if (claim.apart.count(neighbours)) {
-          if (!shownApart.insert(neighbours).second)
+        ChunkPair neighbours{target.rankClass, row.chunk, source.rankClass,
+                             other.chunk, distance};
+        if (claim.infeasiblePairs.count(neighbours)) {
+          if (!shownInfeasible.insert(neighbours).second)
             continue;
-          Forms ranks = ranksOf(target.ofClass);
-          add(ranks, ranksOf(source.ofClass), stage);
-          natural(std::move(ranks), -1);
+          Forms ranks = ranksOf(target.rankClass);
+          add(ranks, ranksOf(source.rankClass), stage);
+          nonNegative(std::move(ranks), -1);
           continue;
         }
-        Forms both = turnsOf(target);
-        add(both, turnsOf(source), stage);
+        Forms both = iterationSpaceOf(target);
+        add(both, iterationSpaceOf(source), stage);
         Form number = row.microbatch - renamed(other.microbatch);
         both.push_back(number.tightened());
         both.push_back((-1 * number).tightened());
         before(std::move(both), source,
-               {numberOf(source), -1, Form::of(OtherRank), Form::of(OtherTurn)},
-               timeOf(target, 1, Form::of(Turn)));
+               {numberOf(source), -1, Form::of(OtherRank),
+                Form::of(OtherIteration)},
+               timeOf(target, 1, Form::of(Iteration)));
       }
   }
 
   // ---- The makespan ----
 
-  void bounded() {
+  void upperBound() {
     for (const Unit &unit : units) {
-      Forms turns = turnsOf(unit);
-      result.push_back({turns, 0, {timeOf(unit, 1, Form::of(Turn))}});
-      result.push_back({std::move(turns),
+      Forms iterations = iterationSpaceOf(unit);
+      result.push_back({iterations, 0, {timeOf(unit, 1, Form::of(Iteration))}});
+      result.push_back({std::move(iterations),
                         *claim.makespan - unit.duration,
-                        {timeOf(unit, -1, Form::of(Turn))}});
+                        {timeOf(unit, -1, Form::of(Iteration))}});
     }
   }
 
   /// The shortest unit that fills a slot.
   int64_t shortest(uint32_t pipe, uint8_t slot) const {
-    std::optional<int64_t> least;
+    std::optional<int64_t> minDuration;
     for (const Unit &unit : units)
       for (const Row &row : unit.rows)
         if (chunkOf(unit, row).pipe == pipe && (infoOf(row).defines & slot))
-          least = std::min(least.value_or(INT64_MAX), unit.duration);
-    return least.value_or(0);
+          minDuration =
+              std::min(minDuration.value_or(INT64_MAX), unit.duration);
+    return minDuration.value_or(0);
   }
 
   /// What at least follows the last gradient of an input: that of the weights,
@@ -260,8 +265,8 @@ private:
 
   /// That the run takes as long as the claim says: some actions of a rank, with
   /// the way of their first microbatch to it and of the last one from it.
-  void reached(const Witness &witness) {
-    const RankClass &ranks = statements.classes.at(witness.ofClass);
+  void lowerBound(const Witness &witness) {
+    const RankClass &ranks = statements.classes.at(witness.rankClass);
     Forms region = statements.region;
     auto onRank = [&](const Form &form) {
       return form.with(Rank, witness.rank);
@@ -269,12 +274,13 @@ private:
     const Unit &first = units.at(witness.from.unit),
                &last = units.at(witness.to.unit);
     for (const Form &form : ranks.where)
-      natural(region, onRank(form));
+      nonNegative(region, onRank(form));
     for (const Unit *unit : {&first, &last})
-      natural(region, onRank(statements.segmentOf(*unit).count) - 1);
+      nonNegative(region, onRank(statements.segmentOf(*unit).count) - 1);
     const Row &from = first.rows.at(witness.from.row),
               &to = last.rows.at(witness.to.row);
-    if (first.ofClass != witness.ofClass || last.ofClass != witness.ofClass ||
+    if (first.rankClass != witness.rankClass ||
+        last.rankClass != witness.rankClass ||
         witness.from.unit != statements.segmentOf(first).begin ||
         witness.to.unit + 1 != statements.segmentOf(last).end ||
         witness.from.unit > witness.to.unit)
@@ -282,7 +288,7 @@ private:
     Form length;
     for (const Unit &unit : llvm::make_range(&first, &last + 1))
       length.add(onRank(statements.segmentOf(unit).count), unit.duration);
-    auto way = [&](const Row &row, bool isTail) {
+    auto latencyPath = [&](const Row &row, bool isTail) {
       const Chunk &chunk = ranks.chunks[row.chunk];
       Form stages = statements.pipes[chunk.pipe].stages,
            stage = onRank(chunk.stage), above = stages - stage - 1;
@@ -295,18 +301,18 @@ private:
         return isTail ? down * stage + last : up * stages + down * above;
       return Form();
     };
-    natural(region,
-            length + way(from, false) + way(to, true) - *claim.makespan);
+    nonNegative(region, length + latencyPath(from, false) +
+                            latencyPath(to, true) - *claim.makespan);
   }
 
   // ---- That no run is shorter ----
 
-  /// That there is an action, where all of `where` is natural.
+  /// That there is an action, where all of `where` is non-negative.
   void exists(const Forms &where, const EventRef &event) {
-    Forms turns = turnsOf(units.at(event.unit));
-    for (size_t i = statements.region.size(); i != turns.size(); ++i)
-      natural(where, turns[i].on(event.rank, event.turn));
-    if (!claim.held.count(event.unit))
+    Forms iterations = iterationSpaceOf(units.at(event.unit));
+    for (size_t i = statements.region.size(); i != iterations.size(); ++i)
+      nonNegative(where, iterations[i].on(event.rank, event.iteration));
+    if (!claim.criticalPredecessors.count(event.unit))
       throw std::invalid_argument("an action has no reason");
   }
 
@@ -314,49 +320,51 @@ private:
     exists(statements.region, last);
     result.push_back({statements.region,
                       units[last.unit].duration - claim.makespan.value(),
-                      {{last.unit, 1, last.rank, last.turn}}});
+                      {{last.unit, 1, last.rank, last.iteration}}});
   }
 
-  void held(const Unit &target, const std::vector<Reason> &reasons, size_t at,
-            Forms where) {
-    const Reason &reason = reasons.at(at);
+  void criticalPredecessors(const Unit &target,
+                            const std::vector<CriticalPredecessor> &reasons,
+                            size_t at, Forms where) {
+    const CriticalPredecessor &reason = reasons.at(at);
     const EventRef &event = reason.source;
-    Obligation::Time own = timeOf(target, -1, Form::of(Turn));
+    Obligation::Time own = timeOf(target, -1, Form::of(Iteration));
     switch (reason.kind) {
-    case Reason::Kind::Never:
-      return natural(std::move(where), -1);
-    case Reason::Kind::Begins:
+    case CriticalPredecessor::Kind::Infeasible:
+      return nonNegative(std::move(where), -1);
+    case CriticalPredecessor::Kind::AtTimeZero:
       result.push_back({std::move(where), 0, {own}});
       return;
-    case Reason::Kind::Divided: {
+    case CriticalPredecessor::Kind::Split: {
       if (reason.yes <= at || reason.no <= at)
         throw std::invalid_argument("a reason comes back to itself");
       Forms other = where;
       other.push_back(Form(-1) - reason.test);
       where.push_back(reason.test);
-      held(target, reasons, reason.no, std::move(other));
-      return held(target, reasons, reason.yes, std::move(where));
+      criticalPredecessors(target, reasons, reason.no, std::move(other));
+      return criticalPredecessors(target, reasons, reason.yes,
+                                  std::move(where));
     }
-    case Reason::Kind::Waits:
+    case CriticalPredecessor::Kind::WaitsFor:
       exists(where, event);
       if (!isBefore(target, event, where) && !isRead(target, event))
         throw std::invalid_argument("an action does not wait for its reason");
       result.push_back({std::move(where),
                         units[event.unit].duration,
-                        {own, {event.unit, 1, event.rank, event.turn}}});
+                        {own, {event.unit, 1, event.rank, event.iteration}}});
     }
   }
 
   /// Whether an action stands before another on its rank, if that is shown of
-  /// turns of one loop.
+  /// iterations of one loop.
   bool isBefore(const Unit &target, const EventRef &event, const Forms &where) {
     const Unit &source = units[event.unit];
-    if (source.ofClass != target.ofClass || event.rank != Form::of(Rank) ||
+    if (source.rankClass != target.rankClass || event.rank != Form::of(Rank) ||
         source.segment > target.segment)
       return false;
     if (source.segment == target.segment)
-      natural(where, Form::of(Turn) - event.turn -
-                         (event.unit < numberOf(target) ? 0 : 1));
+      nonNegative(where, Form::of(Iteration) - event.iteration -
+                             (event.unit < numberOf(target) ? 0 : 1));
     return true;
   }
 
@@ -369,7 +377,7 @@ private:
           const Chunk &own = chunkOf(target, row),
                       &chunk = chunkOf(source, other);
           auto there = [&](const Form &form) {
-            return form.on(event.rank, event.turn);
+            return form.on(event.rank, event.iteration);
           };
           found |= chunk.pipe == own.pipe && (infoOf(other).defines & slot) &&
                    own.stage + distance == there(chunk.stage) &&
@@ -381,7 +389,7 @@ private:
   const Statements &statements;
   const std::vector<Unit> &units;
   const Claim &claim;
-  std::set<Neighbours> shownApart;
+  std::set<ChunkPair> shownInfeasible;
   std::vector<Obligation> result;
 };
 
@@ -389,21 +397,21 @@ private:
 
 std::vector<Obligation> every::obligations(const Statements &statements,
                                            const Claim &claim) {
-  return Obliged(statements, claim).run();
+  return ObligationGenerator(statements, claim).run();
 }
 
 std::string every::faultOf(const Statements &statements,
                            const Certificate &certificate) {
   try {
     auto all = obligations(statements, certificate.claim);
-    if (all.size() != certificate.shown.size() || certificate.scale < 1)
+    if (all.size() != certificate.multipliers.size() || certificate.scale < 1)
       return "something is not shown";
     for (size_t i = 0; i != all.size(); ++i) {
       Form goal = certificate.scale * all[i].rest;
       for (const Obligation::Time &time : all[i].times)
-        goal.add(certificate.times.at(time.unit).on(time.rank, time.turn),
+        goal.add(certificate.times.at(time.unit).on(time.rank, time.iteration),
                  time.factor);
-      if (!shows(all[i].premises, goal, certificate.shown[i]))
+      if (!checkMultipliers(all[i].premises, goal, certificate.multipliers[i]))
         return "something is not shown";
     }
     return "";

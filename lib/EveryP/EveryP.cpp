@@ -3,10 +3,10 @@
 #include "ppcc/EveryP/EveryP.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"
 
-#include "Layout.h"
 #include "Simplex.h"
+#include "SymbolicExpand.h"
 #include "ppcc/Analysis/Durations.h"
-#include "ppcc/EveryP/Guess.h"
+#include "ppcc/EveryP/CertificateSearch.h"
 #include "ppcc/Prove/Request.h"
 
 using namespace ppcc;
@@ -28,36 +28,38 @@ namespace {
 
 /// The most P that are looked at by themselves where what holds for more does
 /// not hold for them.
-constexpr int64_t mostSmall = 4;
-constexpr int mostDivisions = 6;
-constexpr int64_t mostShown = 64;
+constexpr int64_t maxSmallRanks = 4;
+constexpr int maxSplits = 6;
+constexpr int64_t maxFromRanks = 64;
 /// Numbers that are told apart by what they leave.
-constexpr int64_t mostModulus = 12;
+constexpr int64_t maxModulus = 12;
 
 /// What actions take, by the letters of their units, in units of `one`.
 struct Costs {
   std::map<std::string, Time> times;
-  Time one = 1;
+  Time timeUnit = 1;
 };
 
 class EveryProver {
 public:
-  EveryProver(const ProveRequest &request, Session &session, const Asked &asked)
-      : request(request), session(session), checked(*asked.compiled.checked),
+  EveryProver(const ProveRequest &request, Session &session,
+              const ParsedRequest &parsed)
+      : request(request), session(session), checked(*parsed.compiled.checked),
         module(checked.module), schedule(*checked.selection.schedule),
-        free{asked.free[0], asked.free[1], request.compile.params},
+        free{parsed.free[0], parsed.free[1], request.compile.params},
         ranksName(schedule.params[free.ranks].decl->name.text),
         name(schedule.params[free.microbatches].decl->name.text) {}
 
   bool run(PlaneProof &proof) {
     std::optional<Refusal> refused;
-    for (int64_t least = 1; least <= mostSmall && !failed; ++least) {
+    for (int64_t minRanks = 1; minRanks <= maxSmallRanks && !failed;
+         ++minRanks) {
       std::vector<PlaneRange> ranges;
       try {
-        if (judgeFrom(least, {}, {}, ranges)) {
+        if (proveFrom(minRanks, {}, {}, ranges)) {
           proof.ranges.clear();
-          for (int64_t p = 1; p != least; ++p)
-            if (!one(p, proof.ranges))
+          for (int64_t p = 1; p != minRanks; ++p)
+            if (!proveSingleP(p, proof.ranges))
               return false;
           proof.ranges.insert(proof.ranges.end(), ranges.begin(), ranges.end());
           return true;
@@ -68,20 +70,20 @@ public:
       } catch (const std::overflow_error &) {
         if (!refused)
           refused = Refusal{schedule.range, "numbers become too large"};
-      } catch (const TooLong &) {
+      } catch (const WorkLimitReached &) {
         refused = Refusal{schedule.range, "there are too many cases"};
       }
-      if (least == 1)
+      if (minRanks == 1)
         proof.ranges = std::move(ranges);
     }
     if (refused)
-      session.diags.report<diag::NoFormOfRanks>(refused->place, proof.schedule,
-                                                refused->why);
+      session.diags.report<diag::NotAffineInRanks>(
+          refused->place, proof.schedule, refused->why);
     return !refused && !failed;
   }
 
 private:
-  static bool isSome(const Forms &facts) { return !implies(facts, -1); }
+  static bool isNonEmpty(const Forms &facts) { return !implies(facts, -1); }
 
   PlaneRange &add(std::vector<PlaneRange> &ranges, Forms where,
                   Verdict verdict) {
@@ -93,11 +95,11 @@ private:
           where = std::move(others);
       }
     PlaneRange &range = ranges.emplace_back();
-    while (range.fromRanks < mostShown &&
+    while (range.fromRanks < maxFromRanks &&
            implies(where, free.numRanks - range.fromRanks - 1))
       ++range.fromRanks;
     for (const Form &form : where)
-      range.where.push_back(inNumbers(form).tightened());
+      range.where.push_back(inParameters(form).tightened());
     range.ranks = ranks;
     range.microbatches = microbatches;
     range.verdict = verdict;
@@ -105,7 +107,7 @@ private:
   }
 
   /// A multiple of a form, of P and M themselves.
-  Form inNumbers(const Form &form) const {
+  Form inParameters(const Form &form) const {
     Form result = scale() * form;
     for (auto [dim, remainder] :
          {std::pair(P, ranks), std::pair(M, microbatches)}) {
@@ -132,7 +134,7 @@ private:
 
   /// Judges all P from one on, of these that leave remainders; whether they are
   /// right.
-  bool judgeFrom(int64_t least, Remainder ofRanks, Remainder ofMicrobatches,
+  bool proveFrom(int64_t minRanks, Remainder ofRanks, Remainder ofMicrobatches,
                  std::vector<PlaneRange> &ranges) {
     ranks = ofRanks;
     microbatches = ofMicrobatches;
@@ -142,27 +144,27 @@ private:
     size_t before = ranges.size();
     bool isRight = true;
     try {
-      for (const Region &region : regionsOf(module, schedule, free, least))
+      for (const Region &region : regionsOf(module, schedule, free, minRanks))
         if (region.isAdmitted)
-          isRight &= judge(region.facts, 0, ranges);
+          isRight &= proveRegion(region.facts, 0, ranges);
         else
           add(ranges, region.facts, Verdict::Excluded).reason = region.why,
                                     ranges.back().place = region.place;
-    } catch (const Parts &parts) {
+    } catch (const ResidueSplit &parts) {
       Remainder &divided = parts.dim == P ? ofRanks : ofMicrobatches;
       Remainder all = divided;
-      if (parts.dim > M || all.modulus * parts.number > mostModulus)
+      if (parts.dim > M || all.modulus * parts.number > maxModulus)
         throw Refusal{schedule.range, "it depends on too many remainders"};
       ranges.resize(before);
       isRight = true;
       std::vector<std::vector<PlaneRange>> ofParts(parts.number);
       for (int64_t i = 0; i != parts.number; ++i) {
         divided = {all.modulus * parts.number, all.residue + i * all.modulus};
-        isRight &= judgeFrom(least, ofRanks, ofMicrobatches, ofParts[i]);
+        isRight &= proveFrom(minRanks, ofRanks, ofMicrobatches, ofParts[i]);
       }
-      joinParts(ofParts,
-                parts.dim == P ? &PlaneRange::ranks : &PlaneRange::microbatches,
-                all);
+      mergeResidues(
+          ofParts,
+          parts.dim == P ? &PlaneRange::ranks : &PlaneRange::microbatches, all);
       for (const auto &part : ofParts)
         ranges.insert(ranges.end(), part.begin(), part.end());
     }
@@ -171,8 +173,8 @@ private:
 
   /// Makes one range of those of all parts of which the same is said, if that
   /// is so of all.
-  static void joinParts(std::vector<std::vector<PlaneRange>> &parts,
-                        Remainder PlaneRange::*divided, Remainder all) {
+  static void mergeResidues(std::vector<std::vector<PlaneRange>> &parts,
+                            Remainder PlaneRange::*divided, Remainder all) {
     std::vector<PlaneRange> joined;
     int64_t modulus = all.modulus * int64_t(parts.size());
     auto undivided = [&](PlaneRange range) {
@@ -201,7 +203,7 @@ private:
     parts = {std::move(joined)};
   }
 
-  /// Whether forms are natural for the same numbers of a range as its own.
+  /// Whether forms are non-negative for the same numbers of a range as its own.
   static bool isSameWhere(const Forms &where, const PlaneRange &range) {
     auto inRange = [&](const Forms &forms) {
       Forms result;
@@ -225,22 +227,22 @@ private:
   }
 
   /// Judges a region, or parts of it; whether all of it is right.
-  bool judge(const Forms &facts, int divisions,
-             std::vector<PlaneRange> &ranges) {
-    Statements statements = layOut(module, schedule, free, facts);
+  bool proveRegion(const Forms &facts, int splits,
+                   std::vector<PlaneRange> &ranges) {
+    Statements statements = expandSymbolically(module, schedule, free, facts);
     auto costs = costsOf(facts, statements);
     if (failed)
       return false;
-    Found found =
-        search(statements, costs.has_value(), divisions < mostDivisions);
-    if (found.divides) {
+    SearchResult found =
+        findCertificate(statements, costs.has_value(), splits < maxSplits);
+    if (found.splitLine) {
       Forms above = facts, below = facts;
-      above.push_back(*found.divides);
-      below.push_back((Form(-1) - *found.divides).tightened());
-      if (isSome(above) && isSome(below)) {
+      above.push_back(*found.splitLine);
+      below.push_back((Form(-1) - *found.splitLine).tightened());
+      if (isNonEmpty(above) && isNonEmpty(below)) {
         size_t before = ranges.size();
-        bool isRight = judge(above, divisions + 1, ranges) &
-                       judge(below, divisions + 1, ranges);
+        bool isRight = proveRegion(above, splits + 1, ranges) &
+                       proveRegion(below, splits + 1, ranges);
         // A line that turns out to divide nothing.
         if (ranges.size() == before + 2 &&
             isSame(ranges[before], ranges.back()))
@@ -249,17 +251,17 @@ private:
           return isRight;
         ranges.resize(before);
       } else if (!found.certificate) {
-        found = search(statements, costs.has_value(), false);
+        found = findCertificate(statements, costs.has_value(), false);
       }
     }
     PlaneRange &range = add(
         ranges, facts, found.certificate ? Verdict::Right : Verdict::Undecided);
     range.reason = found.why;
     if (found.certificate && found.certificate->claim.makespan &&
-        request.byData) {
-      Form form = inNumbers(*found.certificate->claim.makespan);
+        request.dataOnly) {
+      Form form = inParameters(*found.certificate->claim.makespan);
       auto inUnits = [&](int64_t value) {
-        return Rational(__int128(value) * costs->one,
+        return Rational(__int128(value) * costs->timeUnit,
                         __int128(cost::unit) * scale());
       };
       // One number of ranks is no variable.
@@ -269,13 +271,13 @@ private:
           inUnits(form.at[P]), inUnits(form.at[M]), inUnits(form.at[One]),
           found.certificate->claim.witness || found.certificate->claim.last};
     }
-    if (found.certificate && !request.byData)
+    if (found.certificate && !request.dataOnly)
       range.reason = "by data; messages are right in the order that was chosen";
     return found.certificate.has_value();
   }
 
   /// An instance, of few microbatches and ranks, that every kind of rank and
-  /// turn is in.
+  /// iteration is in.
   std::optional<Program> sampleOf(const Forms &facts) {
     std::optional<std::pair<int64_t, int64_t>> chosen;
     for (int64_t sum = 48; sum >= 2 && !chosen; --sum)
@@ -288,7 +290,7 @@ private:
     if (!chosen)
       return std::nullopt;
     Request sample = request.compile;
-    sample.until = Request::Until::Expanded;
+    sample.until = Request::StopAfter::Expanded;
     sample.params.push_back(
         {ranksName.str(),
          fmt::format("{}", chosen->first * ranks.modulus + ranks.residue)});
@@ -324,43 +326,43 @@ private:
       return std::nullopt;
     Costs costs;
     Durations durations(*program);
-    if (durations.hasSlack())
+    if (durations.hasHookOffsets())
       return std::nullopt;
     for (RankId rank : program->ranks())
       for (ActionId at = program->begin(rank), end; at != program->end(rank);
            at = end) {
         end = program->groupEnd(at, rank);
-        std::string letters;
+        std::string mnemonic;
         for (ActionId i = at; i != end; ++i.value)
-          letters += program->kindOf(i).letters + " ";
+          mnemonic += program->kindOf(i).mnemonic + " ";
         Time time = durations.of(*program, at, end);
-        if (costs.times.try_emplace(letters, time).first->second != time)
+        if (costs.times.try_emplace(mnemonic, time).first->second != time)
           return std::nullopt;
       }
-    costs.one = 0;
-    for (const auto &[letters, time] : costs.times)
-      costs.one = std::gcd(costs.one, time);
+    costs.timeUnit = 0;
+    for (const auto &[mnemonic, time] : costs.times)
+      costs.timeUnit = std::gcd(costs.timeUnit, time);
     std::vector<Unit> units = statements.units;
     for (Unit &unit : units) {
-      std::string letters;
+      std::string mnemonic;
       for (const Row &row : unit.rows)
-        letters += module.kinds[row.kind].letters + " ";
-      auto time = costs.times.find(letters);
+        mnemonic += module.kinds[row.kind].mnemonic + " ";
+      auto time = costs.times.find(mnemonic);
       if (time == costs.times.end() || time->second <= 0)
         return std::nullopt;
-      unit.duration = time->second / costs.one;
+      unit.duration = time->second / costs.timeUnit;
     }
     statements.units = std::move(units);
     return costs;
   }
 
   /// Judges one P for all M.
-  bool one(int64_t p, std::vector<PlaneRange> &ranges) {
+  bool proveSingleP(int64_t p, std::vector<PlaneRange> &ranges) {
     ProveRequest single = request;
     single.free = name.str();
     single.compile.params.push_back({ranksName.str(), fmt::format("{}", p)});
-    std::string misuse;
-    auto proof = prove(single, session, misuse);
+    std::string usageError;
+    auto proof = prove(single, session, usageError);
     if (!proof)
       return false;
     for (const ProvenRange &range : proof->ranges) {
@@ -388,7 +390,7 @@ private:
   const Checked &checked;
   const sema::Module &module;
   const sema::Schedule &schedule;
-  Free free;
+  FreeParameters free;
   Remainder ranks, microbatches; ///< Of what is judged.
   StringRef ranksName, name;
   bool failed = false;
@@ -399,26 +401,26 @@ private:
 std::optional<PlaneProof> every::proveEvery(const ProveRequest &request,
                                             Session &session) {
   ProveRequest wanted = request;
-  wanted.byData |= request.compile.comm.transports.empty();
-  std::string misuse;
-  auto asked = readRequest(wanted, session, misuse);
-  if (!asked)
+  wanted.dataOnly |= request.compile.comm.transports.empty();
+  std::string usageError;
+  auto parsed = readRequest(wanted, session, usageError);
+  if (!parsed)
     return std::nullopt;
   const Request &given = request.compile;
-  const sema::Selection &selected = asked->compiled.checked->selection;
+  const sema::Selection &selected = parsed->compiled.checked->selection;
   PlaneProof proof;
-  proof.schedule = std::move(asked->proof.schedule);
-  proof.params = std::move(asked->proof.params);
-  proof.transports = std::move(asked->proof.transports);
+  proof.schedule = std::move(parsed->proof.schedule);
+  proof.params = std::move(parsed->proof.params);
+  proof.transports = std::move(parsed->proof.transports);
   if (!given.rules.empty() || !given.model.empty() || !given.cluster.empty() ||
       !given.layout.empty() || selected.model || selected.cluster) {
-    session.diags.report<diag::NoFormOfRanks>(
+    session.diags.report<diag::NotAffineInRanks>(
         selected.schedule->range, proof.schedule,
         "rules, models, clusters and layouts are not known for all ranks");
     return std::nullopt;
   }
   Simplex::work = 0;
-  if (!EveryProver(wanted, session, *asked).run(proof))
+  if (!EveryProver(wanted, session, *parsed).run(proof))
     return std::nullopt;
   return proof;
 }

@@ -3,8 +3,8 @@
 using namespace ppcc;
 using namespace ppcc::every;
 
-int64_t every::wholeNumbers(ArrayRef<Rational> values,
-                            std::vector<int64_t> &whole) {
+int64_t every::toCommonDenominator(ArrayRef<Rational> values,
+                                   std::vector<int64_t> &whole) {
   Rational common = 1;
   for (const Rational &value : values)
     common = common * Rational(common.numerator, value.denominator).denominator;
@@ -53,7 +53,7 @@ Vector Simplex::reduced(ArrayRef<Rational> coefficients) const {
   return row;
 }
 
-void Simplex::require(ArrayRef<Rational> coefficients, Rational least) {
+void Simplex::require(ArrayRef<Rational> coefficients, Rational lowerBound) {
   Rational value = std::inner_product(coefficients.begin(), coefficients.end(),
                                       values.begin(), Rational());
   table.push_back(reduced(coefficients));
@@ -61,7 +61,7 @@ void Simplex::require(ArrayRef<Rational> coefficients, Rational least) {
   columnOf.push_back(-1);
   basic.push_back(values.size());
   values.push_back(value);
-  lower.push_back(least);
+  lower.push_back(lowerBound);
 }
 
 void Simplex::move(unsigned column, const Rational &by) {
@@ -72,8 +72,8 @@ void Simplex::move(unsigned column, const Rational &by) {
 }
 
 void Simplex::pivot(unsigned row, unsigned column) {
-  if ((work += table.size() * columns.size()) > mostWork)
-    throw TooLong();
+  if ((work += table.size() * columns.size()) > maxWork)
+    throw WorkLimitReached();
   Vector &pivotRow = table[row];
   Rational inverse = Rational(1) / pivotRow[column];
   for (Rational &entry : pivotRow)
@@ -95,7 +95,7 @@ void Simplex::pivot(unsigned row, unsigned column) {
   rowOf[columns[column]] = -1;
 }
 
-void Simplex::showBy(ArrayRef<Rational> costs) {
+void Simplex::setMultipliers(ArrayRef<Rational> costs) {
   multipliers.assign(lower.size(), Rational());
   for (unsigned c = 0; c != columns.size(); ++c)
     if (columns[c] >= variables)
@@ -104,11 +104,11 @@ void Simplex::showBy(ArrayRef<Rational> costs) {
 
 /// The first variable at the head of a column that may move in its way: one
 /// without bounds may in both.
-int Simplex::firstColumn(ArrayRef<Rational> entries, int way) const {
+int Simplex::firstColumn(ArrayRef<Rational> entries, int direction) const {
   int column = -1;
   for (unsigned c = 0; c != columns.size(); ++c)
     if (int sign = entries[c].sign();
-        (sign == way || (sign == -way && columns[c] < variables)) &&
+        (sign == direction || (sign == -direction && columns[c] < variables)) &&
         (column < 0 || columns[c] < columns[column]))
       column = c;
   return column;
@@ -129,7 +129,7 @@ bool Simplex::isFeasible() {
       Vector costs;
       for (const Rational &entry : table[row])
         costs.push_back(-entry);
-      showBy(costs);
+      setMultipliers(costs);
       multipliers[basic[row] - variables] = 1;
       return false;
     }
@@ -144,31 +144,31 @@ bool Simplex::minimize(ArrayRef<Rational> objective) {
     Vector costs = reduced(objective);
     int column = firstColumn(costs, -1);
     if (column < 0) {
-      showBy(costs);
-      least = std::inner_product(objective.begin(), objective.end(),
-                                 values.begin(), Rational());
+      setMultipliers(costs);
+      minimum = std::inner_product(objective.begin(), objective.end(),
+                                   values.begin(), Rational());
       return true;
     }
-    Rational way = costs[column].sign() < 0 ? 1 : -1, most;
+    Rational sign = costs[column].sign() < 0 ? 1 : -1, step;
     int row = -1; // The first variable that comes to its bound.
     for (unsigned r = 0; r != table.size(); ++r) {
-      Rational fall = -(way * table[r][column]);
+      Rational fall = -(sign * table[r][column]);
       if (basic[r] < variables || fall.sign() <= 0)
         continue;
       Rational room = (values[basic[r]] - lower[basic[r] - variables]) / fall;
-      if (row < 0 || room < most || (!(most < room) && basic[r] < basic[row]))
-        std::tie(row, most) = std::tuple(r, room);
+      if (row < 0 || room < step || (!(step < room) && basic[r] < basic[row]))
+        std::tie(row, step) = std::tuple(r, room);
     }
     if (row < 0) {
       ray.assign(variables, Rational());
       for (unsigned i = 0; i != variables; ++i)
         if (columnOf[i] == column)
-          ray[i] = way;
+          ray[i] = sign;
         else if (rowOf[i] >= 0)
-          ray[i] = way * table[rowOf[i]][column];
+          ray[i] = sign * table[rowOf[i]][column];
       return false;
     }
-    move(column, way * most);
+    move(column, sign * step);
     pivot(row, column);
   }
 }
@@ -181,7 +181,7 @@ std::optional<Multipliers> every::multipliersFor(const Forms &premises,
   if (isFeasible) {
     if (!simplex.minimize(linear(goal)))
       return std::nullopt;
-    rest = simplex.least + goal.at[One];
+    rest = simplex.minimum + goal.at[One];
     if (rest.sign() < 0)
       return std::nullopt;
   } else {
@@ -192,7 +192,7 @@ std::optional<Multipliers> every::multipliersFor(const Forms &premises,
   all.push_back(rest);
   all.push_back(isFeasible ? 1 : 0);
   Multipliers result;
-  wholeNumbers(all, result.ofPremises);
+  toCommonDenominator(all, result.ofPremises);
   result.scale = result.ofPremises.back();
   result.ofPremises.pop_back();
   result.rest = result.ofPremises.back();

@@ -3,9 +3,9 @@
 #include "ppcc/Basic/Diagnostics/Expand.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 
-#include "FarEnds.h"
 #include "Fill.h"
 #include "Insert.h"
+#include "PeerSides.h"
 #include "RankState.h"
 #include "Sites.h"
 #include "ppcc/Sema/Walk.h"
@@ -53,7 +53,7 @@ public:
         }
   }
 
-  std::optional<Program> run(function_ref<bool(Program &)> price) {
+  std::optional<Program> run(function_ref<bool(Program &)> addCosts) {
     size_t before = diags.errorCount();
     reserve();
     auto count = std::bind_front(&RankState::count, &state);
@@ -74,17 +74,17 @@ public:
       onRank = instance.onRank(RankId(r));
       inBody = onRank->body;
       bool ok = body(onRank->body);
-      evaluator.giveUp(mark);
+      evaluator.release(mark);
       if (ok)
         checkLeftPending();
     }
     evaluator.counter = nullptr;
     if (diags.errorCount() != before)
       return std::nullopt;
-    if (!fill(price) ||
-        !followRules(instance.rules, limits, evaluator, sources, diags,
-                     program) ||
-        !placeFarEnds(price, evaluator, diags, program))
+    if (!fill(addCosts) ||
+        !applyRules(instance.rules, limits, evaluator, sources, diags,
+                    program) ||
+        !insertPeerSides(addCosts, evaluator, diags, program))
       return std::nullopt;
     dropUnusedKinds();
     return std::move(program);
@@ -106,13 +106,13 @@ private:
 
   /// Places what was left to be placed, with the costs that the program will
   /// have.
-  bool fill(function_ref<bool(Program &)> price) {
+  bool fill(function_ref<bool(Program &)> addCosts) {
     if (regions.empty())
       return true;
-    Program priced = program;
-    if (!price(priced) || !fillDeferred(regions, evaluator, diags, priced))
+    Program costed = program;
+    if (!addCosts(costed) || !fillDeferred(regions, evaluator, diags, costed))
       return false;
-    program = program.withRows(priced.allRows());
+    program = program.withRows(costed.allRows());
     return true;
   }
 
@@ -133,14 +133,14 @@ private:
     if (!entry)
       return;
     const Chunk &chunk = *entry->chunk;
-    StringRef letters = module.kinds[entry->kind].letters;
+    StringRef mnemonic = module.kinds[entry->kind].mnemonic;
     const Pipe &pipe = program.pipe(chunk.pipe);
     if (!evaluator.fail(diag::LeftPending, onRank->range))
       return;
     diags
         .report<diag::LeftPending>(
-            onRank->range, state.rank.value, state.queue.size(), letters,
-            fmt::format("{}{}{}", chunk.stage.value, letters,
+            onRank->range, state.rank.value, state.queue.size(), mnemonic,
+            fmt::format("{}{}{}", chunk.stage.value, mnemonic,
                         pipe.firstMicrobatch + entry->microbatch))
         .note(entry->by, "it was left by this action");
   }
@@ -165,17 +165,17 @@ private:
 
   bool run(const ast::OverlapStmt *stmt) {
     if (defer.isFill)
-      return notInFill(stmt->range, "overlap");
+      return reportNotInFill(stmt->range, "overlap");
     inGroup = true;
     groupRows = 0;
     bool ok = body(stmt->body);
     inGroup = false;
-    return ok && takeLate(stmt);
+    return ok && issueOverdue(stmt);
   }
 
   bool run(const ast::DeferStmt *stmt) {
     if (defer.isFill)
-      return notInFill(stmt->range, "defer");
+      return reportNotInFill(stmt->range, "defer");
     auto number = [&](const ast::Expr *expr) {
       return expr ? std::optional(evaluator.evalInt(expr)) : std::nullopt;
     };
@@ -198,9 +198,9 @@ private:
   }
 
   /// Reports what cannot stand in `defer W fill`.
-  bool notInFill(SourceRange range, StringRef what) {
+  bool reportNotInFill(SourceRange range, StringRef what) {
     evaluator.refuse<diag::NotInFill>(range, what,
-                                      module.kinds[defer.kind].letters);
+                                      module.kinds[defer.kind].mnemonic);
     return false;
   }
 
@@ -211,13 +211,13 @@ private:
         return false;
       if (!goOn)
         return true;
-      // Nothing but the counters changes, so a turn that leaves them alone is
+      // Nothing but the counters changes, so an iteration that leaves them alone is
       // the first of endlessly many.
       uint64_t before = progress;
       size_t mark = evaluator.mark();
       if (!body(stmt->body))
         return false;
-      evaluator.giveUp(mark);
+      evaluator.release(mark);
       if (progress == before)
         return refuse<diag::EndlessWhile>(stmt);
     }
@@ -228,18 +228,19 @@ private:
   bool refuse(const ast::Stmt *stmt, Args &&...args) {
     if (evaluator.fail(id, stmt->range))
       diags.report<id>(stmt->range, std::forward<Args>(args)...)
-          .note({}, "{}", turn(stmt));
+          .note({}, "{}", describeIteration(stmt));
     return false;
   }
 
-  /// Where the run is: `on rank 1, in the turn with m = 3`.
-  std::string turn(const ast::Stmt *stmt) {
+  /// Where the run is: `on rank 1, in the iteration with m = 3`.
+  std::string describeIteration(const ast::Stmt *stmt) {
     std::string text = fmt::format("on rank {}", state.rank.value);
     SmallVector<const ast::ForStmt *> loops;
     loopsAround(inBody, stmt, loops);
     for (const ast::ForStmt *loop : loops)
       text += fmt::format(
-          "{}{} = {}", loop == loops.front() ? ", in the turn with " : ", ",
+          "{}{} = {}",
+          loop == loops.front() ? ", in the iteration with " : ", ",
           loop->variable.text, evaluator.local(evaluator.slotOf(loop->id)).i);
     return text;
   }
@@ -275,7 +276,7 @@ private:
 
     const KindInfo *info = &module.kinds[kind];
     if (isDeferred.count(kind.value) && !defer.isFill)
-      return takeNamed(stmt, kind, chunkArg, microbatch);
+      return issueDeferred(stmt, kind, chunkArg, microbatch);
     if (defer.active)
       if (std::optional<KindId> rest = module.kinds.without(kind, defer.kind)) {
         kind = *rest;
@@ -284,11 +285,11 @@ private:
     if (defer.isFill &&
         (info->isDeclared() ||
          (info->defines != slot::Output && info->defines != slot::InputGrad)))
-      return notInFill(stmt->range, info->letters);
+      return reportNotInFill(stmt->range, info->mnemonic);
 
     Chunk *chunk = info->scope == KindScope::Rank
                        ? state.anyChunk(stmt->range)
-                       : state.resolve(chunkArg, stmt->range, info->letters);
+                       : state.resolve(chunkArg, stmt->range, info->mnemonic);
     if (!chunk)
       return false;
     const Pipe &pipe = program.pipes()[chunk->pipe.value];
@@ -305,16 +306,16 @@ private:
     } else if (index < chunk->padded) {
       index = inOrder(pipe, *info, index);
     } else {
-      return refuse<diag::NoMicrobatchLeft>(stmt, info->letters, chunk->padded,
+      return refuse<diag::NoMicrobatchLeft>(stmt, info->mnemonic, chunk->padded,
                                             chunk->stage.value);
     }
     ++issued;
     ++progress;
-    if (auto owed = leaves.find(kind.value);
-        owed != leaves.end() && !defer.isFill)
+    if (auto deferredKind = leaves.find(kind.value);
+        deferredKind != leaves.end() && !defer.isFill)
       state.queue.push(
-          {chunk, uint32_t(index), owed->second, stmt->range.begin});
-    return emit(kind, *chunk, index, stmt) && (inGroup || takeLate(stmt));
+          {chunk, uint32_t(index), deferredKind->second, stmt->range.begin});
+    return emit(kind, *chunk, index, stmt) && (inGroup || issueOverdue(stmt));
   }
 
   /// Of the microbatches that an action takes one after another, the n-th: the
@@ -338,9 +339,9 @@ private:
         info.defines != slot::Output)
       return true;
     // In a region to fill, an action comes with each that leaves one.
-    laidOut += defer.isFill && leaves.count(kind.value) ? 2 : 1;
-    if (laidOut > limits.maxActions) {
-      diags.report<diag::TooManyActions>(stmt->range, laidOut,
+    numExpanded += defer.isFill && leaves.count(kind.value) ? 2 : 1;
+    if (numExpanded > limits.maxActions) {
+      diags.report<diag::TooManyActions>(stmt->range, numExpanded,
                                          limits.maxActions);
       stopped = true;
       return false;
@@ -362,13 +363,13 @@ private:
   }
 
   /// `W`, `W(c)` or `W(c, mb: m)`.
-  bool takeNamed(const ast::ActionStmt *stmt, KindId kind,
-                 const std::optional<ChunkArg> &chunkArg,
-                 std::optional<int64_t> microbatch) {
-    StringRef letters = module.kinds[kind].letters;
+  bool issueDeferred(const ast::ActionStmt *stmt, KindId kind,
+                     const std::optional<ChunkArg> &chunkArg,
+                     std::optional<int64_t> microbatch) {
+    StringRef mnemonic = module.kinds[kind].mnemonic;
     Chunk *chunk = nullptr;
     if (chunkArg || microbatch) {
-      chunk = state.resolve(chunkArg, stmt->range, letters);
+      chunk = state.resolve(chunkArg, stmt->range, mnemonic);
       if (!chunk)
         return false;
     }
@@ -385,10 +386,10 @@ private:
       return take(kind, *entry, stmt);
     if (microbatch)
       refuse<diag::NotPending>(stmt, fmt::format("{}{}{}", chunk->stage.value,
-                                                 letters, *microbatch));
+                                                 mnemonic, *microbatch));
     else
       refuse<diag::EmptyQueue>(
-          stmt, letters,
+          stmt, mnemonic,
           chunk ? fmt::format(" of stage {}", chunk->stage.value) : "");
     evaluator.clearFailed();
     return true;
@@ -402,7 +403,7 @@ private:
   }
 
   /// The deferred actions above the lag.
-  bool takeLate(const ast::Stmt *stmt) {
+  bool issueOverdue(const ast::Stmt *stmt) {
     if (!defer.active || !defer.lag || defer.isFill)
       return true;
     while (state.queue.size() != 0 && int64_t(state.queue.size()) > *defer.lag)
@@ -413,14 +414,14 @@ private:
 
   bool run(const ast::DrainStmt *stmt) {
     if (defer.isFill)
-      return notInFill(stmt->range, "drain");
+      return reportNotInFill(stmt->range, "drain");
     KindId kind = KindId(module.stmts[stmt->id].index);
     Chunk *chunk = nullptr;
     if (stmt->chunk) {
       ChunkArg arg = evaluator.evalChunk(stmt->chunk);
-      chunk = evaluator.failed()
-                  ? nullptr
-                  : state.resolve(arg, stmt->range, module.kinds[kind].letters);
+      chunk = evaluator.failed() ? nullptr
+                                 : state.resolve(arg, stmt->range,
+                                                 module.kinds[kind].mnemonic);
       if (!chunk)
         return false;
     }
@@ -460,8 +461,9 @@ private:
   uint32_t groupRows = 0;
   uint64_t progress = 0;
   std::vector<FillRegion> regions;
-  uint64_t laidOut = 0; ///< Actions of all ranks, those for padding included.
-  ast::Body inBody;     ///< That of the rank, or of the block that runs.
+  uint64_t numExpanded =
+      0;            ///< Actions of all ranks, those for padding included.
+  ast::Body inBody; ///< That of the rank, or of the block that runs.
   bool stopped = false;
 };
 
@@ -470,9 +472,9 @@ private:
 std::optional<Program> ppcc::expand(const Module &module, Instance instance,
                                     const Limits &limits, Evaluator &evaluator,
                                     const SourceManager &sources,
-                                    function_ref<bool(Program &)> price,
+                                    function_ref<bool(Program &)> addCosts,
                                     DiagnosticEngine &diags) {
   return Expander(module, std::move(instance), limits, evaluator, sources,
                   diags)
-      .run(price);
+      .run(addCosts);
 }

@@ -12,109 +12,110 @@ namespace {
 /// The banker of a rank: something of which there is so much, that forwards
 /// take and backwards give back. Microbatches have one order on all ranks, so
 /// that the oldest can always end.
-class Bank {
+class ResourcePool {
 public:
   /// With these units, ascending, which are all that it is asked about.
-  void open(std::vector<size_t> all) {
+  void setUnits(std::vector<size_t> all) {
     units = std::move(all);
-    notTaken.assign(units.size(), 0), taken.assign(units.size(), 0);
+    unclaimed.assign(units.size(), 0), taken.assign(units.size(), 0);
   }
   void add(size_t unit, decimal::Sum amount) {
-    size_t at = placeOf(unit);
-    notTaken[at] += amount;
-    most = std::max(most, notTaken[at]);
+    size_t at = indexOf(unit);
+    unclaimed[at] += amount;
+    maxClaim = std::max(maxClaim, unclaimed[at]);
   }
   void setLimit(decimal::Sum limit) { rest = limit; }
 
   /// Adds to `looks` what it looks at.
-  bool isSafe(size_t unit, decimal::Sum amount, uint64_t &looks) const {
+  bool isSafe(size_t unit, decimal::Sum amount, uint64_t &uncharged) const {
     if (!rest)
       return true;
     decimal::Sum free = *rest - amount;
-    if (free < 0 || free >= most)
+    if (free < 0 || free >= maxClaim)
       return free >= 0;
-    size_t own = placeOf(unit);
-    for (size_t u = oldest; u != notTaken.size(); ++u, ++looks) {
-      decimal::Sum mine = u == own ? amount : 0, need = notTaken[u] - mine;
+    size_t own = indexOf(unit);
+    for (size_t u = oldest; u != unclaimed.size(); ++u, ++uncharged) {
+      decimal::Sum mine = u == own ? amount : 0, need = unclaimed[u] - mine;
       if (need > free)
         return false;
-      if (free >= most || u >= newest)
+      if (free >= maxClaim || u >= newest)
         return true;
       free += taken[u] + mine;
     }
     return true;
   }
   void take(size_t unit, decimal::Sum amount) {
-    size_t at = placeOf(unit);
-    notTaken[at] -= amount;
+    size_t at = indexOf(unit);
+    unclaimed[at] -= amount;
     taken[at] += amount;
     if (rest)
       *rest -= amount;
     newest = std::max(newest, at);
   }
-  void giveBack(size_t unit, decimal::Sum amount) {
-    taken[placeOf(unit)] -= amount;
+  void release(size_t unit, decimal::Sum amount) {
+    taken[indexOf(unit)] -= amount;
     if (rest)
       *rest += amount;
-    while (oldest != taken.size() && notTaken[oldest] == 0 &&
+    while (oldest != taken.size() && unclaimed[oldest] == 0 &&
            taken[oldest] == 0)
       ++oldest;
   }
 
 private:
   /// Mostly a rank has all.
-  size_t placeOf(size_t unit) const {
+  size_t indexOf(size_t unit) const {
     return unit < units.size() && units[unit] == unit
                ? unit
                : llvm::lower_bound(units, unit) - units.begin();
   }
 
   std::optional<decimal::Sum> rest; ///< None without a limit.
-  decimal::Sum most = 0;
+  decimal::Sum maxClaim = 0;
   std::vector<size_t> units;
-  std::vector<decimal::Sum> notTaken, taken; ///< By place of the unit.
+  std::vector<decimal::Sum> unclaimed, taken; ///< By place of the unit.
   size_t oldest = 0, newest = 0;
 };
 
-class Filler {
+class DeferredPlacer {
 public:
-  Filler(ArrayRef<FillRegion> regions, sema::Evaluator &evaluator,
-         DiagnosticEngine &diags, Program &program)
+  DeferredPlacer(ArrayRef<FillRegion> regions, sema::Evaluator &evaluator,
+                 DiagnosticEngine &diags, Program &program)
       : regions(regions), evaluator(evaluator), diags(diags), program(program),
         durations(program), memory(program), numbering(program.pipes()),
         ranks(program.numRanks()) {
     outAt.assign(pairOf.size(), unknown);
     gradAt.assign(pairOf.size(), unknown);
     holds.assign(pairOf.size(), 0);
-    flying.assign(numbering.size(), 0);
+    inFlight.assign(numbering.size(), 0);
     caps.assign(numbering.size(), 0);
   }
 
   bool run() {
-    openBanks();
+    initPools();
     if (!findCaps())
       return false;
     for (RankId rank : program.ranks())
       enter(ranks[rank.value], program.begin(rank));
     for (RankId rank : program.ranks())
-      wake(ranks[rank.value], 0);
-    while (!wakes.empty()) {
-      auto [time, rank] = wakes.top();
-      wakes.pop();
-      if (time == ranks[rank].wakesAt)
-        ranks[rank].wakesAt = never;
+      scheduleEvent(ranks[rank.value], 0);
+    while (!events.empty()) {
+      auto [time, rank] = events.top();
+      events.pop();
+      if (time == ranks[rank].nextEventTime)
+        ranks[rank].nextEventTime = never;
       if (time >= ranks[rank].free)
         step(ranks[rank], time);
       else
-        wake(ranks[rank], ranks[rank].free);
-      if (looks >= mostLooks &&
-          !evaluator.work(std::exchange(looks, 0), regions.front().range))
+        scheduleEvent(ranks[rank], ranks[rank].free);
+      if (uncharged >= maxUnchargedWork &&
+          !evaluator.chargeWork(std::exchange(uncharged, 0),
+                                regions.front().range))
         return false;
     }
     Rows rows;
     rows.reserve(program.allRows().size() * 3 / 2);
     for (RankId rank : program.ranks()) {
-      giveUp(ranks[rank.value]);
+      appendRemaining(ranks[rank.value]);
       rows.beginRank();
       for (const Action &action : ranks[rank.value].actions)
         rows.append(action);
@@ -135,24 +136,24 @@ private:
     ActionId head() const { return rows[next]; }
   };
   /// Of the limit of a rank, and of the cap of its region.
-  struct Banks {
-    Bank memory, count;
+  struct ResourcePools {
+    ResourcePool memory, count;
   };
   struct Rank {
     RankId id;
-    Time free = 0;        ///< When what it runs ends.
-    Time wakesAt = never; ///< When it next looks what it can do.
-    ActionId next;        ///< The row that comes next, as written.
+    Time free = 0;              ///< When what it runs ends.
+    Time nextEventTime = never; ///< When it next looks what it can do.
+    ActionId next;              ///< The row that comes next, as written.
     const FillRegion *region = nullptr;     ///< That it is in.
-    bool isRigid = false;                   ///< All rows of it in their order.
+    bool keepsOrder = false;                ///< All rows of it in their order.
     std::vector<Queue> forwards, backwards; ///< Of it, otherwise; by chunk.
-    std::vector<Action> owed;               ///< Those before `paid` are done.
-    size_t paid = 0;
-    size_t numOwed() const { return owed.size() - paid; }
+    std::vector<Action> deferred; ///< Those before `firstPending` are done.
+    size_t firstPending = 0;
+    size_t numDeferred() const { return deferred.size() - firstPending; }
     decimal::Sum held = 0;
-    int64_t flying = 0;
-    std::unique_ptr<Banks> banks; ///< None without forwards.
-    std::vector<Action> actions;  ///< What it does.
+    int64_t inFlight = 0;
+    std::unique_ptr<ResourcePools> pools; ///< None without forwards.
+    std::vector<Action> actions;          ///< What it does.
   };
 
   // ---- Actions ----
@@ -218,19 +219,19 @@ private:
     size_t pair = pairOf(action), unit = unitOf(action);
     size_t stage = numbering(action);
     Amount takes = memory.of(action);
-    if (memory.givesRest(action))
+    if (memory.freesRemainder(action))
       takes = -holds[pair];
     if (info.defines & slot::Output) {
-      ++rank.flying, ++flying[stage];
-      rank.banks->memory.take(unit, takes);
-      rank.banks->count.take(unit, 1);
+      ++rank.inFlight, ++inFlight[stage];
+      rank.pools->memory.take(unit, takes);
+      rank.pools->count.take(unit, 1);
     }
     if (info.defines & slot::InputGrad && outAt[pair] != unknown) {
-      --rank.flying, --flying[stage];
+      --rank.inFlight, --inFlight[stage];
       Action forward = action;
       forward.kind = forwardKind;
-      rank.banks->memory.giveBack(unit, memory.of(forward));
-      rank.banks->count.giveBack(unit, 1);
+      rank.pools->memory.release(unit, memory.of(forward));
+      rank.pools->count.release(unit, 1);
     }
     holds[pair] += takes;
     rank.held += takes;
@@ -241,18 +242,19 @@ private:
         Action to = action;
         to.stage = reader;
         RankId other = program.rankOfStage(action.pipe, reader);
-        wake(ranks[other.value], std::max(afterEdge(to, action.stage, end),
-                                          ranks[other.value].free));
+        scheduleEvent(ranks[other.value],
+                      std::max(afterEdge(to, action.stage, end),
+                               ranks[other.value].free));
       }
     }
   }
 
   /// A rank that looks earlier sees what will be there later.
-  void wake(Rank &rank, Time at) {
-    if (at >= rank.wakesAt)
+  void scheduleEvent(Rank &rank, Time at) {
+    if (at >= rank.nextEventTime)
       return;
-    rank.wakesAt = at;
-    wakes.push({at, rank.id.value});
+    rank.nextEventTime = at;
+    events.push({at, rank.id.value});
   }
 
   void runRows(Rank &rank, ActionId begin, ActionId end, Time at) {
@@ -260,31 +262,31 @@ private:
     for (ActionId row = begin; row != end; ++row.value) {
       Action action = program[row];
       perform(rank, action, rank.free);
-      owe(rank, action);
+      defer(rank, action);
     }
-    wake(rank, rank.free);
+    scheduleEvent(rank, rank.free);
   }
   /// What an action of a region leaves to be placed.
-  void owe(Rank &rank, Action action) {
+  void defer(Rank &rank, Action action) {
     if (!rank.region ||
         program.kindOf(action).defines != uint8_t(slot::InputGrad))
       return;
     action.kind = rank.region->kind;
-    rank.owed.push_back(action);
+    rank.deferred.push_back(action);
   }
-  void pay(Rank &rank, Time at) {
-    Action action = rank.owed[rank.paid++];
-    if (rank.numOwed() == 0)
-      rank.owed.clear(), rank.paid = 0;
+  void runDeferred(Rank &rank, Time at) {
+    Action action = rank.deferred[rank.firstPending++];
+    if (rank.numDeferred() == 0)
+      rank.deferred.clear(), rank.firstPending = 0;
     action.phase = rank.actions.back().phase;
     rank.free = at + durations.of(action);
     perform(rank, action, rank.free);
-    wake(rank, rank.free);
+    scheduleEvent(rank, rank.free);
   }
 
   // ---- Limits ----
 
-  void openBanks() {
+  void initPools() {
     for (RankId id : program.ranks()) {
       Rank &rank = ranks[id.value];
       rank.id = id;
@@ -304,15 +306,15 @@ private:
       units.erase(llvm::unique(units), units.end());
       if (forwards.empty())
         continue;
-      rank.banks = std::make_unique<Banks>();
+      rank.pools = std::make_unique<ResourcePools>();
       if (auto limit = memory.limitOf(id))
-        rank.banks->memory.setLimit(*limit - rank.held);
-      rank.banks->memory.open(units);
-      rank.banks->count.open(std::move(units));
+        rank.pools->memory.setLimit(*limit - rank.held);
+      rank.pools->memory.setUnits(units);
+      rank.pools->count.setUnits(std::move(units));
       for (ActionId row : forwards) {
         Action action = program[row];
-        rank.banks->memory.add(unitOf(action), memory.of(action));
-        rank.banks->count.add(unitOf(action), 1);
+        rank.pools->memory.add(unitOf(action), memory.of(action));
+        rank.pools->count.add(unitOf(action), 1);
       }
     }
   }
@@ -322,9 +324,9 @@ private:
   /// as the limits of all ranks let, but not more than it takes to fill the
   /// time.
   bool findCaps() {
-    std::vector<double> away(numbering.size());
+    std::vector<double> roundTrip(numbering.size());
     for (PipeId p : program.pipeIds())
-      findAway(p, away);
+      computeRoundTrips(p, roundTrip);
     double rate = std::numeric_limits<double>::infinity();
     std::vector<double> work(ranks.size()), need(ranks.size()),
         slope(ranks.size());
@@ -338,7 +340,7 @@ private:
         work[rank] += double(durations.of(first));
         need[rank] += amount * pipe.slices;
         chunks[rank] += pipe.slices;
-        slope[rank] += amount * away[numbering(p, stage)];
+        slope[rank] += amount * roundTrip[numbering(p, stage)];
       }
     for (double time : work)
       if (time > 0)
@@ -364,7 +366,8 @@ private:
       for (StageId stage : program.pipe(p).stages()) {
         size_t i = numbering(p, stage);
         // A quotient of whole numbers may come out a little below.
-        double ahead = std::isinf(rate) ? 0 : std::floor(rate * away[i] + 1e-9);
+        double ahead =
+            std::isinf(rate) ? 0 : std::floor(rate * roundTrip[i] + 1e-9);
         caps[i] = program.pipe(p).slices +
                   int64_t(std::min(ahead, double(INT32_MAX)));
       }
@@ -373,7 +376,7 @@ private:
 
   /// How long the first microbatch of a pipe is away from each stage, between
   /// its forward and its backward there.
-  void findAway(PipeId p, std::vector<double> &away) const {
+  void computeRoundTrips(PipeId p, std::vector<double> &roundTrip) const {
     const Pipe &pipe = program.pipe(p);
     std::vector<Time> forward(pipe.numStages()), backward(pipe.numStages());
     // Behind `start` and what the action reads, which has these ends.
@@ -394,7 +397,7 @@ private:
       Action action{*gradient, p, StageId(s), pipe.firstMicrobatch};
       Time start = startOf(action, slot::InputGrad, forward[s], backward);
       backward[s] = start + durations.of(action);
-      away[numbering(p, StageId(s))] = double(start - forward[s]);
+      roundTrip[numbering(p, StageId(s))] = double(start - forward[s]);
     }
   }
 
@@ -410,11 +413,12 @@ private:
         row == program.end(rank.id))
       return;
     rank.region = found;
-    rank.isRigid = !found->cap && !memory.limitOf(rank.id);
-    if (rank.isRigid)
+    rank.keepsOrder = !found->cap && !memory.limitOf(rank.id);
+    if (rank.keepsOrder)
       return;
-    if (rank.banks)
-      rank.banks->count.setLimit(found->cap.value_or(INT64_MAX) - rank.flying);
+    if (rank.pools)
+      rank.pools->count.setLimit(found->cap.value_or(INT64_MAX) -
+                                 rank.inFlight);
     DenseMap<size_t, size_t> chunks; // By stage, as they come.
     rank.forwards.clear(), rank.backwards.clear();
     for (ActionId at = found->begin; at != found->end; ++at.value) {
@@ -436,9 +440,9 @@ private:
     if (!rank.region && rank.next == program.end(rank.id))
       return;
     if (rank.region && rank.region->lag &&
-        int64_t(rank.numOwed()) > *rank.region->lag)
-      return pay(rank, now);
-    if (rank.region && !rank.isRigid)
+        int64_t(rank.numDeferred()) > *rank.region->lag)
+      return runDeferred(rank, now);
+    if (rank.region && !rank.keepsOrder)
       return choose(rank, now);
     if (rank.region && rank.next == rank.region->end)
       return leave(rank, now);
@@ -454,21 +458,22 @@ private:
 
   /// All rows of the region are there: what is owed follows.
   void leave(Rank &rank, Time now) {
-    if (rank.numOwed() != 0)
-      return pay(rank, now);
+    if (rank.numDeferred() != 0)
+      return runDeferred(rank, now);
     enter(rank, rank.region->end);
     step(rank, now);
   }
 
   /// Nothing can run before `until`.
   void idle(Rank &rank, Time now, Time until) {
-    bool fits = rank.numOwed() != 0 &&
-                (until == unknown ||
-                 (until - now) * 2 >= durations.of(rank.owed[rank.paid]));
+    bool fits =
+        rank.numDeferred() != 0 &&
+        (until == unknown ||
+         (until - now) * 2 >= durations.of(rank.deferred[rank.firstPending]));
     if (fits)
-      pay(rank, now);
+      runDeferred(rank, now);
     else if (until != unknown)
-      wake(rank, until);
+      scheduleEvent(rank, until);
   }
 
   /// Takes the next forward that the limits let, else the next backward.
@@ -478,10 +483,10 @@ private:
     auto first = [&](std::vector<Queue> &queues, bool isLimited) -> Queue * {
       Queue *best = nullptr;
       for (Queue &queue : queues) {
-        ++looks;
+        ++uncharged;
         if (queue.isEmpty())
           continue;
-        looks += costOfReady;
+        uncharged += costOfReady;
         isLeft = true;
         const Action &action = queue.action;
         Time at = ready(action);
@@ -497,8 +502,8 @@ private:
     if (Queue *queue = first(rank.forwards, true)) {
       if (fits(rank, queue->action))
         return take(rank, *queue, now);
-      if (rank.numOwed() != 0) // They hold what it needs.
-        return pay(rank, now);
+      if (rank.numDeferred() != 0) // They hold what it needs.
+        return runDeferred(rank, now);
     }
     if (Queue *queue = first(rank.backwards, false))
       return take(rank, *queue, now);
@@ -512,9 +517,9 @@ private:
   }
   bool isAllowed(const Rank &rank, const Action &forward) {
     size_t stage = numbering(forward), unit = unitOf(forward);
-    return flying[stage] < caps[stage] &&
-           rank.banks->memory.isSafe(unit, memory.of(forward), looks) &&
-           rank.banks->count.isSafe(unit, 1, looks);
+    return inFlight[stage] < caps[stage] &&
+           rank.pools->memory.isSafe(unit, memory.of(forward), uncharged) &&
+           rank.pools->count.isSafe(unit, 1, uncharged);
   }
   bool fits(const Rank &rank, const Action &forward) const {
     auto limit = memory.limitOf(rank.id);
@@ -523,7 +528,7 @@ private:
 
   /// Lets a rank that waits for ever do the rest as it is written: the checks
   /// say why.
-  void giveUp(Rank &rank) {
+  void appendRemaining(Rank &rank) {
     while (rank.region || rank.next != program.end(rank.id)) {
       if (!rank.region) {
         rank.actions.push_back(program[rank.next]);
@@ -531,9 +536,10 @@ private:
         continue;
       }
       std::vector<ActionId> rows;
-      for (; rank.isRigid && rank.next != rank.region->end; ++rank.next.value)
+      for (; rank.keepsOrder && rank.next != rank.region->end;
+           ++rank.next.value)
         rows.push_back(rank.next);
-      if (!rank.isRigid)
+      if (!rank.keepsOrder)
         for (auto *queues : {&rank.forwards, &rank.backwards})
           for (Queue &queue : *queues)
             rows.insert(rows.end(), queue.rows.begin() + queue.next,
@@ -541,18 +547,19 @@ private:
       llvm::sort(rows);
       for (ActionId row : rows) {
         rank.actions.push_back(program[row]);
-        owe(rank, program[row]);
+        defer(rank, program[row]);
       }
-      rank.actions.insert(rank.actions.end(), rank.owed.begin() + rank.paid,
-                          rank.owed.end());
-      rank.owed.clear(), rank.paid = 0;
+      rank.actions.insert(rank.actions.end(),
+                          rank.deferred.begin() + rank.firstPending,
+                          rank.deferred.end());
+      rank.deferred.clear(), rank.firstPending = 0;
       enter(rank, rank.region->end);
     }
   }
 
   /// What is looked at is counted, and told to the evaluator now and then.
-  static constexpr uint64_t mostLooks = 1 << 20, costOfReady = 8;
-  uint64_t looks = 0;
+  static constexpr uint64_t maxUnchargedWork = 1 << 20, costOfReady = 8;
+  uint64_t uncharged = 0;
 
   ArrayRef<FillRegion> regions;
   sema::Evaluator &evaluator;
@@ -563,12 +570,12 @@ private:
   StageNumbering numbering;
   KindId forwardKind;
   const PairNumbering pairOf{program.pipes()};
-  std::vector<Time> outAt, gradAt;   ///< By pair of stage and microbatch.
-  std::vector<Amount> holds;         ///< By pair.
-  std::vector<int64_t> flying, caps; ///< By stage.
+  std::vector<Time> outAt, gradAt;     ///< By pair of stage and microbatch.
+  std::vector<Amount> holds;           ///< By pair.
+  std::vector<int64_t> inFlight, caps; ///< By stage.
   std::vector<Rank> ranks;
-  using Wake = std::pair<Time, uint32_t>;
-  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes;
+  using Event = std::pair<Time, uint32_t>;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
 };
 
 } // namespace
@@ -576,5 +583,5 @@ private:
 bool ppcc::fillDeferred(ArrayRef<FillRegion> regions,
                         sema::Evaluator &evaluator, DiagnosticEngine &diags,
                         Program &program) {
-  return Filler(regions, evaluator, diags, program).run();
+  return DeferredPlacer(regions, evaluator, diags, program).run();
 }

@@ -21,8 +21,8 @@ public:
       : insertion(insertion), rule(rule), site(site), limits(limits),
         evaluator(evaluator), diags(diags), program(program),
         info(program.kinds()[insertion.action]),
-        isAnchor(program.kinds().size()), isLimit(program.kinds().size()),
-        isWide(info.scope != KindScope::Microbatch) {
+        isAnchor(program.kinds().size()), isBarrier(program.kinds().size()),
+        isPerStageOrRank(info.scope != KindScope::Microbatch) {
     for (KindId kind : insertion.anchors)
       isAnchor.set(kind.value);
     // Those that it must stay behind, or in front of, when it is moved away
@@ -30,15 +30,16 @@ public:
     for (const KindRule &rule : info.rules)
       if (rule.isBefore != insertion.isBefore)
         for (KindId kind : rule.kinds)
-          isLimit.set(kind.value);
+          isBarrier.set(kind.value);
     if (!program.hasBackward())
-      leaveOutBackward();
+      excludeBackwardKinds();
   }
 
   std::optional<Rows> run() {
     // Whatever is inserted, all rows are looked at, and written anew.
     constexpr uint64_t costOfRow = 4;
-    if (!evaluator.work(program.size() * costOfRow, insertion.item->range))
+    if (!evaluator.chargeWork(program.size() * costOfRow,
+                              insertion.item->range))
       return std::nullopt;
     if (info.scope == KindScope::Rank) {
       firstStages.resize(program.numRanks());
@@ -63,7 +64,7 @@ private:
   Key keyOf(const Action &action) const {
     if (info.scope == KindScope::Rank)
       return {0, 0};
-    return {stageOf(action), isWide ? 0 : action.microbatch};
+    return {stageOf(action), isPerStageOrRank ? 0 : action.microbatch};
   }
 
   /// Finds what is inserted on a rank, and where.
@@ -74,12 +75,13 @@ private:
     for (uint32_t row : anchors) {
       Action anchor = program[ActionId(row)];
       Key key = keyOf(anchor);
-      if (chosen.lookup(key) != row + 1)
+      if (anchorRow.lookup(key) != row + 1)
         continue; // Another of the same stage and microbatch is the one.
       int64_t distance = 0;
-      bool wanted = canStandAt(program.kinds(), info, program.pipe(anchor.pipe),
-                               anchor.stage, leftOut) &&
-                    isWanted(anchor, rank, distance);
+      bool wanted =
+          isApplicableAt(program.kinds(), info, program.pipe(anchor.pipe),
+                         anchor.stage, excluded) &&
+          isWanted(anchor, rank, distance);
       if (evaluator.failed())
         return false;
       if (!wanted)
@@ -106,8 +108,8 @@ private:
     numItems = 0;
     itemOfRow.clear();
     anchors.clear();
-    chosen.clear();
-    limitOf.clear();
+    anchorRow.clear();
+    barrierOf.clear();
     ordinals.clear();
     ordinals.resize(insertion.bindings.size());
     firstRow = program.begin(rank).value;
@@ -121,12 +123,12 @@ private:
       uint32_t kind = action.kind.value;
       if (isAnchor.test(kind)) {
         anchors.push_back(row);
-        uint32_t &known = chosen[keyOf(action)];
+        uint32_t &known = anchorRow[keyOf(action)];
         if (known == 0 || !insertion.isBefore)
           known = row + 1;
       }
-      if (isLimit.test(kind)) {
-        uint32_t &known = limitOf[keyOf(action)];
+      if (isBarrier.test(kind)) {
+        uint32_t &known = barrierOf[keyOf(action)];
         if (known == 0 || insertion.isBefore)
           known = item + 1;
       }
@@ -141,9 +143,9 @@ private:
 
   /// A forward-only program has no action that works on gradients, sends them,
   /// or follows or precedes only such ones.
-  void leaveOutBackward() {
+  void excludeBackwardKinds() {
     const KindTable &kinds = program.kinds();
-    auto isOut = [&](KindId kind) { return leftOut.test(kind.value); };
+    auto isOut = [&](KindId kind) { return excluded.test(kind.value); };
     auto isWithout = [&](KindId kind) {
       const KindInfo &info = kinds[kind];
       if (info.isDeclared())
@@ -152,11 +154,11 @@ private:
         });
       return info.mainSlot() != slot::Output;
     };
-    leftOut.resize(kinds.size());
+    excluded.resize(kinds.size());
     for (bool hasChanged = true; std::exchange(hasChanged, false);)
       for (KindId kind : kinds.ids())
         if (!isOut(kind) && isWithout(kind)) {
-          leftOut.set(kind.value);
+          excluded.set(kind.value);
           hasChanged = true;
         }
   }
@@ -199,7 +201,7 @@ private:
   /// The item in front of which an action for the anchor `row` stands.
   uint32_t item(uint32_t row, int64_t distance, Key key) const {
     int64_t own = itemOfRow[row - firstRow], last = numItems;
-    uint32_t limit = limitOf.lookup(key); // Its item, and 1.
+    uint32_t limit = barrierOf.lookup(key); // Its item, and 1.
     distance = std::clamp<int64_t>(distance, 0, last);
     if (insertion.isBefore)
       return std::min<int64_t>(
@@ -228,7 +230,7 @@ private:
     row.kind = insertion.action;
     row.site = site;
     row.joined = false;
-    if (isWide)
+    if (isPerStageOrRank)
       row.microbatch = Action::noMicrobatch;
     if (info.scope == KindScope::Rank)
       std::tie(row.pipe, row.stage) = *firstStages[rank.value];
@@ -248,8 +250,8 @@ private:
   DiagnosticEngine &diags;
   const Program &program;
   const KindInfo &info;
-  BitVector isAnchor, isLimit, leftOut; ///< By kind; the last may be empty.
-  bool isWide;                          ///< Microbatches do not have one each.
+  BitVector isAnchor, isBarrier, excluded; ///< By kind; the last may be empty.
+  bool isPerStageOrRank; ///< Microbatches do not have one each.
   uint64_t total = 0;
   /// By rank, where something of ranks is inserted.
   std::vector<std::optional<std::pair<PipeId, StageId>>> firstStages;
@@ -257,17 +259,17 @@ private:
   // Of the rank that is worked on.
   uint32_t firstRow = 0, numItems = 0;
   std::vector<uint32_t> itemOfRow, anchors;
-  DenseMap<Key, uint32_t> chosen;  ///< The row of the anchor, and 1.
-  DenseMap<Key, uint32_t> limitOf; ///< The item of the limit, and 1.
+  DenseMap<Key, uint32_t> anchorRow; ///< The row of the anchor, and 1.
+  DenseMap<Key, uint32_t> barrierOf; ///< The item of the limit, and 1.
   std::vector<DenseMap<Key, uint32_t>> ordinals; ///< By binding.
   std::vector<Placed> placed;
 };
 
 } // namespace
 
-bool ppcc::followRules(ArrayRef<BoundRule> rules, const Limits &limits,
-                       Evaluator &evaluator, const SourceManager &sources,
-                       DiagnosticEngine &diags, Program &program) {
+bool ppcc::applyRules(ArrayRef<BoundRule> rules, const Limits &limits,
+                      Evaluator &evaluator, const SourceManager &sources,
+                      DiagnosticEngine &diags, Program &program) {
   for (const BoundRule &rule : rules) {
     SiteId caller;
     if (rule.rule->item)

@@ -8,8 +8,8 @@ namespace ppcc {
 
 /// Follows the rules of a schedule, each on what those before it left. False
 /// after reports. O(insertions * actions).
-bool followRules(ArrayRef<sema::BoundRule> rules, const sema::Limits &limits,
-                 sema::Evaluator &evaluator, const SourceManager &sources,
-                 DiagnosticEngine &diags, Program &program);
+bool applyRules(ArrayRef<sema::BoundRule> rules, const sema::Limits &limits,
+                sema::Evaluator &evaluator, const SourceManager &sources,
+                DiagnosticEngine &diags, Program &program);
 
 } // namespace ppcc

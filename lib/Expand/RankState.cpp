@@ -87,7 +87,7 @@ Chunk *RankState::anyChunk(SourceRange range) {
 }
 
 Chunk *RankState::resolve(const std::optional<ChunkArg> &arg, SourceRange range,
-                          StringRef letters) {
+                          StringRef mnemonic) {
   if (arg && !arg->isPipe) {
     if (arg->value >= 0 && uint64_t(arg->value) < chunks.size())
       return &chunks[arg->value];
@@ -97,11 +97,11 @@ Chunk *RankState::resolve(const std::optional<ChunkArg> &arg, SourceRange range,
                 chunks.size() == 1
                     ? fmt::format("1 chunk; the number of a microbatch stands "
                                   "behind `mb:`, as in `{}(mb: {})`",
-                                  letters, arg->value)
+                                  mnemonic, arg->value)
                     : fmt::format("{} chunks", chunks.size()));
     return nullptr;
   }
-  const PipePart *part = arg ? &instance.parts[arg->value] : nullptr;
+  const StageSet *part = arg ? &instance.parts[arg->value] : nullptr;
   Chunk *found = nullptr;
   size_t matches = 0;
   for (Chunk &chunk : chunks)
@@ -120,8 +120,8 @@ Chunk *RankState::resolve(const std::optional<ChunkArg> &arg, SourceRange range,
   if (matches == 0)
     evaluator.refuse<diag::NoChunk>(range, rank.value, ofPart);
   else
-    evaluator.refuse<diag::WhichChunk>(range, rank.value, matches, ofPart,
-                                       letters);
+    evaluator.refuse<diag::AmbiguousChunk>(range, rank.value, matches, ofPart,
+                                           mnemonic);
   return nullptr;
 }
 
@@ -139,7 +139,7 @@ std::optional<int64_t> RankState::count(Builtin id, KindId kind,
   Chunk *chunk = isIssued && kinds[kind].scope == KindScope::Rank && !arg
                      ? anyChunk(range)
                      : resolve(arg, range,
-                               isIssued   ? StringRef(kinds[kind].letters)
+                               isIssued   ? StringRef(kinds[kind].mnemonic)
                                : isPadded ? "padded"
                                           : "pending");
   if (!chunk)

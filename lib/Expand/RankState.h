@@ -77,7 +77,7 @@ public:
   /// The chunk that an argument, or its absence, names on this rank; null after
   /// reporting that there is none.
   Chunk *resolve(const std::optional<sema::ChunkArg> &arg, SourceRange range,
-                 StringRef letters);
+                 StringRef mnemonic);
 
   /// See sema::Counter.
   std::optional<int64_t> count(sema::Builtin id, KindId kind,

@@ -22,9 +22,9 @@ uint32_t Inserter::itemEnd(uint32_t row) const {
 }
 
 /// The rows of the window of a row, up to the one behind the last.
-std::pair<uint32_t, uint32_t> Inserter::windowOf(uint32_t row) const {
+std::pair<uint32_t, uint32_t> Inserter::loopRange(uint32_t row) const {
   uint32_t begin = row;
-  while (begin != 0 && rows[begin - 1].window == rows[row].window)
+  while (begin != 0 && rows[begin - 1].loop == rows[row].loop)
     --begin;
   return {begin, proof::blockEnd(rows, begin)};
 }
@@ -36,14 +36,14 @@ uint64_t Inserter::keyOf(const Row &row) const {
              : uint64_t(row.pipe.value) << 32 | row.stage.value;
 }
 
-/// Asks a question about a row, in all of its turns.
-template <class Ask> auto Inserter::asAt(uint32_t row, Ask ask) {
-  Numbers &numbers = terms.numbers;
-  numbers.inWindow = isInWindow(row);
-  if (numbers.inWindow)
-    numbers.turns = windows[rows[row].window];
+/// Asks a question about a row, in all of its iterations.
+template <class Ask> auto Inserter::withLoopOf(uint32_t row, Ask ask) {
+  AffineDomain &numbers = terms.numbers;
+  numbers.inLoop = isInLoop(row);
+  if (numbers.inLoop)
+    numbers.steadyLoop = loops[rows[row].loop];
   auto answer = ask();
-  numbers.inWindow = false;
+  numbers.inLoop = false;
   return answer;
 }
 
@@ -51,24 +51,25 @@ template <class Ask> auto Inserter::asAt(uint32_t row, Ask ask) {
 /// among those of the rank; -1 without one.
 Affine Inserter::ordinalOf(KindId kind, uint32_t anchor) {
   const Row &at = rows[anchor];
-  std::vector<Affine> places = proof::placesOf(rows, [&](uint32_t row) {
+  std::vector<Affine> ordinals = proof::ordinalsOf(rows, [&](uint32_t row) {
     return rows[row].kind == kind ? std::optional(0) : std::nullopt;
   });
   proof::Sequence ofStage;
   for (uint32_t i = 0; i != rows.size(); ++i)
     if (const Row &row = rows[i];
         row.kind == kind && row.pipe == at.pipe && row.stage == at.stage)
-      ofStage.add({rank, i, row.microbatch, isInWindow(i)});
-  proof::Domain whole{0, terms.numbers.last, isInWindow(anchor), {}, {0, 1, 0}};
+      ofStage.add({rank, i, row.microbatch, isInLoop(i)});
+  proof::Domain whole{0, terms.numbers.last, isInLoop(anchor), {}, {0, 1, 0}};
   // Several rows may do it, one after another; their places are one function.
   std::vector<proof::Domain> pieces;
   std::vector<Affine> found;
-  bool known = ofStage.find(
-      at.microbatch, whole,
-      [&](const proof::Event &event, const proof::Domain &domain) {
-        pieces.push_back(domain);
-        found.push_back(proof::substitute(places[event.row], event.turn));
-      });
+  bool known =
+      ofStage.find(at.microbatch, whole,
+                   [&](const proof::Event &event, const proof::Domain &domain) {
+                     pieces.push_back(domain);
+                     found.push_back(proof::substitute(ordinals[event.row],
+                                                       event.iteration));
+                   });
   if (known && found.empty())
     return -1;
   auto all = llvm::find_if(found, [&](Affine one) {
@@ -101,14 +102,15 @@ Affine Inserter::valueOf(const Insertion::Binding &binding, uint32_t anchor) {
 std::optional<int64_t> Inserter::distanceAt(const BoundRule &rule,
                                             uint32_t anchor) {
   const ast::InsertItem &item = *insertion->item;
-  terms.frame.assign(rule.rule->numLocals, Term());
+  terms.frame.assign(rule.rule->numLocals, AbstractValue());
   for (auto [i, arg] : llvm::enumerate(rule.args)) {
     Type type = rule.rule->params[i];
     if (isList(type))
       stop(Kind::Undecided, rule.range, "a rule has a list");
-    terms.frame[i] = type == Type::Float ? Term{{}, arg.f} : Term{arg.i};
+    terms.frame[i] =
+        type == Type::Float ? AbstractValue{{}, arg.f} : AbstractValue{arg.i};
   }
-  return asAt(anchor, [&]() -> std::optional<int64_t> {
+  return withLoopOf(anchor, [&]() -> std::optional<int64_t> {
     for (const Insertion::Binding &binding : insertion->bindings)
       terms.frame[binding.slot].i = valueOf(binding, anchor);
     if (item.condition && !terms.evalBool(item.condition))
@@ -120,21 +122,21 @@ std::optional<int64_t> Inserter::distanceAt(const BoundRule &rule,
   });
 }
 
-/// Asks for another turn at the begin, or the end, of the window of a row.
-void Inserter::unroll(uint32_t row, bool atBegin) const {
-  const Turns &of = windows[rows[row].window];
-  terms.numbers.unroll(of, atBegin ? of.perTurn : 0, atBegin ? 0 : of.perTurn,
-                       insertion->item->range,
-                       "what is inserted stands in a loop");
+/// Asks for another iteration at the begin, or the end, of the window of a row.
+void Inserter::peel(uint32_t row, bool atBegin) const {
+  const SteadyLoop &of = loops[rows[row].loop];
+  terms.numbers.peel(of, atBegin ? of.unrollFactor : 0,
+                     atBegin ? 0 : of.unrollFactor, insertion->item->range,
+                     "what is inserted stands in a loop");
 }
 
-/// Whether an item, of this turn of an anchor with the microbatch `of`, is one
-/// that the inserted action must not pass.
-bool Inserter::limits(uint32_t begin, uint32_t end, const Row &anchor,
-                      Affine of) {
+/// Whether an item, of this iteration of an anchor with the microbatch `of`, is
+/// one that the inserted action must not pass.
+bool Inserter::hasBarrier(uint32_t begin, uint32_t end, const Row &anchor,
+                          Affine of) {
   for (uint32_t i = begin; i != end; ++i) {
     const Row &row = rows[i];
-    if (isLimit.test(row.kind.value) && keyOf(row) == keyOf(anchor) &&
+    if (isBarrier.test(row.kind.value) && keyOf(row) == keyOf(anchor) &&
         (info->scope != KindScope::Microbatch ||
          terms.numbers.isZero(row.microbatch - of, insertion->item->range)))
       return true;
@@ -150,7 +152,7 @@ uint32_t Inserter::moved(uint32_t from, uint32_t border, const Row &anchor,
     bool back = insertion->isBefore;
     uint32_t begin = back ? itemBegin(from - 1) : from,
              end = back ? from : itemEnd(from);
-    if (limits(begin, end, anchor, of)) {
+    if (hasBarrier(begin, end, anchor, of)) {
       steps = 0;
       break;
     }
@@ -163,28 +165,28 @@ uint32_t Inserter::moved(uint32_t from, uint32_t border, const Row &anchor,
 void Inserter::place(uint32_t anchor, uint32_t from, int64_t steps) {
   bool back = insertion->isBefore;
   uint32_t at = back ? itemBegin(from) : itemEnd(from), border = at;
-  while (back ? border != 0 && !isInWindow(border - 1)
-              : border != rows.size() && !isInWindow(border))
+  while (back ? border != 0 && !isInLoop(border - 1)
+              : border != rows.size() && !isInLoop(border))
     back ? --border : ++border;
   Row row = rows[anchor];
   at = moved(at, border, row, row.microbatch, steps);
   if (steps > 0 && back && border != 0) {
-    if (!isPlacedByTurns(anchor, border))
-      unroll(border - 1, /*atBegin=*/false);
+    if (!isPlacedByLoop(anchor, border))
+      peel(border - 1, /*atBegin=*/false);
     return;
   }
   if (steps > 0 && !back && border != rows.size())
-    unroll(border, /*atBegin=*/true);
+    peel(border, /*atBegin=*/true);
   placed.push_back({at, anchor, row});
 }
 
 /// Whether the anchor, behind a window, is like one in it whose action stands
-/// in the turn before: so the last turn has that of this one.
-bool Inserter::isPlacedByTurns(uint32_t anchor, uint32_t windowEnd) {
-  uint32_t begin = windowOf(windowEnd - 1).first;
+/// in the iteration before: so the last iteration has that of this one.
+bool Inserter::isPlacedByLoop(uint32_t anchor, uint32_t windowEnd) {
+  uint32_t begin = loopRange(windowEnd - 1).first;
   uint32_t like = begin + (anchor - windowEnd);
-  auto found = wrapped.find(like);
-  if (like >= windowEnd || found == wrapped.end())
+  auto found = movedToPreviousIteration.find(like);
+  if (like >= windowEnd || found == movedToPreviousIteration.end())
     return false;
   for (uint32_t i = begin; i <= like; ++i) {
     const Row &row = rows[windowEnd + (i - begin)], &of = rows[i];
@@ -199,62 +201,62 @@ bool Inserter::isPlacedByTurns(uint32_t anchor, uint32_t windowEnd) {
 }
 
 /// Places the actions of an anchor in a window, some of which move into the
-/// turn before.
-void Inserter::placeInTurns(uint32_t anchor, int64_t steps) {
-  auto [begin, end] = windowOf(anchor);
+/// iteration before.
+void Inserter::placeInLoop(uint32_t anchor, int64_t steps) {
+  auto [begin, end] = loopRange(anchor);
   bool back = insertion->isBefore;
   Row row = rows[anchor];
   uint32_t from = back ? itemBegin(anchor) : itemEnd(anchor);
-  from = asAt(anchor, [&] {
+  from = withLoopOf(anchor, [&] {
     return moved(from, back ? begin : end, row, row.microbatch, steps);
   });
   if (steps == 0)
     return placed.push_back({from, anchor, row});
   if (!back)
     stop(Kind::Undecided, insertion->item->range,
-         "what is inserted moves into the next turn of a loop");
-  // The first turn's stands in front of the window,
+         "what is inserted moves into the next iteration of a loop");
+  // The first iteration's stands in front of the window,
   Affine of = row.microbatch;
   uint32_t border = begin;
-  while (border != 0 && !isInWindow(border - 1))
+  while (border != 0 && !isInLoop(border - 1))
     --border;
   Row first = row;
-  first.window = proof::noWindow;
+  first.loop = proof::noLoop;
   first.microbatch = {of.c, of.n, 0};
   int64_t left = steps;
   uint32_t at = moved(begin, border, first, first.microbatch, left);
   if (left > 0 && border != 0)
-    unroll(anchor, /*atBegin=*/true);
+    peel(anchor, /*atBegin=*/true);
   placed.push_back({at, anchor, first});
-  // and those of others in the turn before.
+  // and those of others in the iteration before.
   Affine next = Affine{of.c, of.n, 0} + of.j * Affine{1, 0, 1};
-  at = asAt(anchor, [&] { return moved(end, begin, row, next, steps); });
+  at = withLoopOf(anchor, [&] { return moved(end, begin, row, next, steps); });
   if (steps > 0)
     stop(Kind::Undecided, insertion->item->range,
-         "what is inserted moves more than a turn of a loop");
+         "what is inserted moves more than an iteration of a loop");
   row.microbatch = next;
   placed.push_back({at, anchor, row});
-  wrapped[anchor] = 0;
+  movedToPreviousIteration[anchor] = 0;
 }
 
 void Inserter::follow(const BoundRule &rule, const Insertion &which) {
   insertion = &which;
   info = &head.kinds[which.action];
   SourceRange range = which.item->range;
-  isLimit.clear();
-  isLimit.resize(head.kinds.size());
+  isBarrier.clear();
+  isBarrier.resize(head.kinds.size());
   for (const KindRule &one : info->rules)
     if (one.isBefore != which.isBefore)
       for (KindId kind : one.kinds)
-        isLimit.set(kind.value);
+        isBarrier.set(kind.value);
   placed.clear();
-  wrapped.clear();
+  movedToPreviousIteration.clear();
 
-  bool isWide = info->scope != KindScope::Microbatch;
+  bool isPerStageOrRank = info->scope != KindScope::Microbatch;
   uint8_t common = 0xFF;
   for (KindId kind : which.anchors)
     common &= head.kinds[kind].defines;
-  if (!isWide && which.anchors.size() > 1 && common == 0)
+  if (!isPerStageOrRank && which.anchors.size() > 1 && common == 0)
     stop(Kind::Undecided, range,
          "a microbatch may have several actions that it is inserted at");
   std::vector<uint32_t> anchors;
@@ -268,35 +270,35 @@ void Inserter::follow(const BoundRule &rule, const Insertion &which) {
     }
   bool perRank = which.item->perRank;
   for (uint32_t anchor : anchors) {
-    if (isWide && chosen[keyOf(rows[anchor])] != anchor)
+    if (isPerStageOrRank && chosen[keyOf(rows[anchor])] != anchor)
       continue;
     uint32_t from = !perRank         ? anchor
                     : which.isBefore ? anchors.front()
                                      : anchors.back();
     for (uint32_t alone : {anchor, from})
-      if (isInWindow(alone) && (isWide || perRank))
-        unroll(alone, which.isBefore);
-    if (const Row &row = rows[anchor];
-        !canStandAt(head.kinds, *info, head.pipes[row.pipe.value], row.stage))
+      if (isInLoop(alone) && (isPerStageOrRank || perRank))
+        peel(alone, which.isBefore);
+    if (const Row &row = rows[anchor]; !isApplicableAt(
+            head.kinds, *info, head.pipes[row.pipe.value], row.stage))
       continue;
     auto distance = distanceAt(rule, anchor);
     if (!distance)
       continue;
     int64_t steps = std::clamp<int64_t>(*distance, 0, rows.size());
-    if (isInWindow(anchor))
-      placeInTurns(anchor, steps);
+    if (isInLoop(anchor))
+      placeInLoop(anchor, steps);
     else
       place(anchor, from, steps);
   }
-  for (auto [anchor, found] : wrapped)
+  for (auto [anchor, found] : movedToPreviousIteration)
     if (found != 1)
-      unroll(anchor, /*atBegin=*/false);
+      peel(anchor, /*atBegin=*/false);
   // A window ends before what stands alone, and that before the next.
   auto sideOf = [&](const Placed &one) {
-    bool hasTurns = one.row.window != proof::noWindow;
-    return !hasTurns                                                  ? 1
-           : one.at != 0 && rows[one.at - 1].window == one.row.window ? 0
-                                                                      : 2;
+    bool hasIterations = one.row.loop != proof::noLoop;
+    return !hasIterations                                         ? 1
+           : one.at != 0 && rows[one.at - 1].loop == one.row.loop ? 0
+                                                                  : 2;
   };
   llvm::stable_sort(placed, [&](const Placed &a, const Placed &b) {
     // Those of a rank in one order on all ranks.
@@ -310,8 +312,8 @@ void Inserter::follow(const BoundRule &rule, const Insertion &which) {
       Row row = next->row;
       row.kind = which.action;
       row.joined = false;
-      row.place = range.begin.raw;
-      if (isWide)
+      row.sourceLoc = range.begin.raw;
+      if (isPerStageOrRank)
         row.microbatch = Action::noMicrobatch;
       if (info->scope == KindScope::Rank)
         std::tie(row.pipe, row.stage) = *head.firstStageOf(RankId(rank));

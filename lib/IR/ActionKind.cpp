@@ -12,33 +12,33 @@ ArrayRef<StringRef> ppcc::kindScopeNames() {
   return names;
 }
 
-StringRef ppcc::meetingName(Meeting meeting) {
+StringRef ppcc::collectiveName(Collective collective) {
   static constexpr StringRef names[] = {"",        "all", "replicas", "stages",
                                         "outside", "to",  "from"};
-  return names[size_t(meeting)];
+  return names[size_t(collective)];
 }
 
-bool KindInfo::canMeet() const {
-  switch (meeting) {
-  case Meeting::All:
+bool KindInfo::isValidCollective() const {
+  switch (collective) {
+  case Collective::All:
     return scope != KindScope::Microbatch;
-  case Meeting::Replicas:
+  case Collective::Replicas:
     return scope == KindScope::Stage;
-  case Meeting::Stages:
-  case Meeting::To:
-  case Meeting::From:
+  case Collective::Stages:
+  case Collective::To:
+  case Collective::From:
     return scope != KindScope::Rank;
-  case Meeting::None:
-  case Meeting::Outside:
+  case Collective::None:
+  case Collective::Outside:
     return true;
   }
   return true;
 }
 
-static KindInfo row(StringRef letters, KindClass kindClass, uint8_t defines,
+static KindInfo row(StringRef mnemonic, KindClass kindClass, uint8_t defines,
                     uint8_t needs) {
   KindInfo info;
-  info.letters = letters.str();
+  info.mnemonic = mnemonic.str();
   info.kindClass = kindClass;
   info.defines = defines;
   info.needs = needs;
@@ -55,9 +55,9 @@ KindTable::KindTable()
       numBuiltIn(kinds.size()) {
 }
 
-std::optional<KindId> KindTable::find(StringRef letters) const {
+std::optional<KindId> KindTable::find(StringRef mnemonic) const {
   for (KindId id : ids())
-    if (letters == kinds[id.value].letters)
+    if (mnemonic == kinds[id.value].mnemonic)
       return id;
   return std::nullopt;
 }
@@ -87,16 +87,16 @@ std::optional<uint8_t> KindTable::lane(StringRef name) {
   return uint8_t(number);
 }
 
-bool KindTable::hasBeside() const {
-  return llvm::any_of(declaredRows(), std::mem_fn(&KindInfo::isBeside));
+bool KindTable::hasAsync() const {
+  return llvm::any_of(declaredRows(), std::mem_fn(&KindInfo::isAsync));
 }
 
-std::vector<StringRef> KindTable::computeLetters() const {
-  std::vector<StringRef> letters;
+std::vector<StringRef> KindTable::computeMnemonics() const {
+  std::vector<StringRef> mnemonic;
   for (const KindInfo &info : kinds)
     if (info.isCompute())
-      letters.push_back(info.letters);
-  return letters;
+      mnemonic.push_back(info.mnemonic);
+  return mnemonic;
 }
 
 KindTable KindTable::pruned(BitVector keeps,
@@ -123,7 +123,7 @@ KindTable KindTable::pruned(BitVector keeps,
   for (const KindInfo &info : declaredRows())
     if (size_t kind = &info - kinds.data();
         !keeps.test(kind) && info.isCompute())
-      result.leftOut.push_back(info.letters);
+      result.prunedMnemonics.push_back(info.mnemonic);
   renumbered.assign(kinds.size(), KindId());
   for (unsigned kind : keeps.set_bits()) {
     if (kind < numBuiltIn) {

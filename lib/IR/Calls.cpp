@@ -15,7 +15,7 @@ static Step itemAt(const Program &program, RankId rank, ActionId row) {
   Step step{row, program.groupEnd(row, rank)};
   for (ActionId member : RowRange{row, step.end})
     if (const KindInfo &info = program.kindOf(member); info.isCompute())
-      step.slots |= info.defines & slot::moving;
+      step.slots |= info.defines & slot::crossStage;
   return step;
 }
 
@@ -26,15 +26,15 @@ Step ppcc::stepAt(const Program &program, RankId rank, ActionId row,
     return step;
   // What is declared to happen between the two, such as to compute the forward
   // again, parts them no more than the backward itself.
-  ActionId behind = step.end;
-  while (behind != program.end(rank) && program.kindOf(behind).isDeclared())
-    ++behind.value;
-  if (behind == program.end(rank))
+  ActionId nextRow = step.end;
+  while (nextRow != program.end(rank) && program.kindOf(nextRow).isDeclared())
+    ++nextRow.value;
+  if (nextRow == program.end(rank))
     return step;
-  Step next = itemAt(program, rank, behind);
+  Step next = itemAt(program, rank, nextRow);
   if (next.slots == slot::InputGrad &&
       program[row].phase == program[next.begin].phase)
-    return {row, next.end, slot::moving};
+    return {row, next.end, slot::crossStage};
   return step;
 }
 
@@ -63,27 +63,27 @@ static constexpr StringRef callNames[] = {
 };
 
 uint8_t CallNames::slotsBefore(ActionId row) {
-  while (behind < row) {
-    Step step = stepAt(program, rank, behind, style);
+  while (nextRow < row) {
+    Step step = stepAt(program, rank, nextRow, style);
     if (step.slots)
-      slotsBehind = step.slots;
-    behind = step.end;
+      lastSlots = step.slots;
+    nextRow = step.end;
   }
-  return slotsBehind;
+  return lastSlots;
 }
 
 uint8_t CallNames::slotsFrom(ActionId row) {
   // What was seen last may lie behind `row` still.
-  if (slotsAhead && row < ahead)
-    return slotsAhead;
-  ahead = std::max(ahead, row);
-  slotsAhead = 0;
-  while (!slotsAhead && ahead != program.end(rank)) {
-    Step step = stepAt(program, rank, ahead, style);
-    slotsAhead = step.slots;
-    ahead = step.end;
+  if (nextSlots && row < lookaheadRow)
+    return nextSlots;
+  lookaheadRow = std::max(lookaheadRow, row);
+  nextSlots = 0;
+  while (!nextSlots && lookaheadRow != program.end(rank)) {
+    Step step = stepAt(program, rank, lookaheadRow, style);
+    nextSlots = step.slots;
+    lookaheadRow = step.end;
   }
-  return slotsAhead;
+  return nextSlots;
 }
 
 /// What the function may post that is called between two steps.
@@ -92,7 +92,7 @@ unsigned CallNames::ringCall(uint8_t before, uint8_t after,
   unsigned single = contents & sends ? 0 : contents;
   if (before == 0)
     return single;
-  if (before == slot::moving || after == slot::moving)
+  if (before == slot::crossStage || after == slot::crossStage)
     return sends | receives;
   if (after != 0 && after != before && single)
     return single;

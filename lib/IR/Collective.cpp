@@ -5,7 +5,7 @@
 using namespace ppcc;
 
 bool ppcc::isMember(const KindInfo &info, const Pipe &pipe, StageId stage) {
-  return info.meeting != Meeting::Stages ||
+  return info.collective != Collective::Stages ||
          rt::namesStage(info.stages, pipe.numStages(), stage.value);
 }
 
@@ -20,9 +20,9 @@ static bool willHave(const Pipe &pipe, StageId stage, const KindInfo &info) {
   });
 }
 
-bool ppcc::canStandAt(const KindTable &kinds, const KindInfo &info,
-                      const Pipe &pipe, StageId stage,
-                      const BitVector &leftOut) {
+bool ppcc::isApplicableAt(const KindTable &kinds, const KindInfo &info,
+                          const Pipe &pipe, StageId stage,
+                          const BitVector &leftOut) {
   return isMember(info, pipe, stage) &&
          llvm::all_of(info.rules, [&](const KindRule &rule) {
            return llvm::any_of(rule.kinds, [&](KindId kind) {

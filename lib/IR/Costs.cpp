@@ -39,7 +39,8 @@ constexpr CostNumber Time{cost::scale, "a number from 0 to 10^9"},
 
 constexpr CostRow rows[] = {
 #define COST(Name, Item, Subject, Number, Spread, Owner)                       \
-  {Cost::Name, Item, Subject, Number, CostSpread::Spread, CostOwner::Owner},
+  {Cost::Name,      Item, Subject, Number, CostGranularity::Spread,            \
+   CostOwner::Owner},
 #include "ppcc/IR/Costs.def"
 };
 
@@ -68,12 +69,12 @@ std::optional<CostSetting> ppcc::findCost(StringRef item, StringRef subject,
                                           const KindTable &kinds) {
   if (item == "memory" && (subject == "static" || subject == "limit"))
     return findCost(subject, "", kinds); // As it was called before.
-  auto [letters, node] = subject.split('.');
+  auto [mnemonic, node] = subject.split('.');
   bool hasNode = subject.contains('.');
-  auto kind = kinds.find(letters);
+  auto kind = kinds.find(mnemonic);
   bool isKind = kind && kinds[*kind].isCompute();
-  if (!kind && kinds.isUnused(letters))
-    kind = KindTable::unused, isKind = true;
+  if (!kind && kinds.isPruned(mnemonic))
+    kind = KindTable::prunedKind, isKind = true;
   for (const CostRow &row : rows) {
     if (row.item != item)
       continue;
@@ -95,16 +96,16 @@ std::vector<StringRef> ppcc::costSubjects(StringRef item,
       subjects.push_back(row.subject);
     for (const KindInfo &info : kinds.rows())
       if (row.isOfKind() && info.isCompute())
-        subjects.push_back(info.letters);
+        subjects.push_back(info.mnemonic);
   }
   return subjects;
 }
 
 std::string ppcc::subjectOf(const CostSetting &setting,
                             const KindTable &kinds) {
-  if (!setting.speaksOfKind())
+  if (!setting.isPerKind())
     return rowOf(setting.what).subject.str();
-  return kinds[setting.kind].letters +
+  return kinds[setting.kind].mnemonic +
          (setting.node.empty() ? "" : "." + setting.node);
 }
 
@@ -115,45 +116,50 @@ const CostSetting *CostModel::last(std::initializer_list<Cost> of) const {
   return nullptr;
 }
 
-bool CostModel::hasAmounts(const KindTable &kinds) const {
+bool CostModel::hasMemoryCosts(const KindTable &kinds) const {
   return llvm::any_of(of(Cost::Memory), [&](const CostSetting &setting) {
     return !kinds[setting.kind].isDeclared();
   });
 }
 
-void CostModel::followForwards(const KindTable &kinds, size_t numPipes) {
+void CostModel::resolveForwardMultiples(const KindTable &kinds,
+                                        size_t numPipes) {
   KindId forward = *kinds.find(KindClass::Compute, slot::Output);
   std::map<std::pair<Cost, KindId>, int64_t> factors;
   for (const CostSetting &setting : settings)
-    if (setting.inForwards)
-      factors[{setting.what, setting.kind}] = *setting.inForwards;
+    if (setting.forwardMultiple)
+      factors[{setting.what, setting.kind}] = *setting.forwardMultiple;
   llvm::erase_if(settings, [](const CostSetting &setting) {
-    return setting.inForwards.has_value();
+    return setting.forwardMultiple.has_value();
   });
   std::vector<CostSetting> declared;
   for (auto [subject, factor] : factors) {
     auto [what, kind] = subject;
     bool isTime = what == Cost::Action;
     int64_t unit = isTime ? cost::unit : amount::unit,
-            most = isTime ? cost::max : amount::max;
+            limit = isTime ? cost::max : amount::max;
     auto add = [&](CostSetting setting) {
       setting.kind = kind;
-      setting.inForwards = factor;
+      setting.forwardMultiple = factor;
       declared.push_back(std::move(setting));
     };
     std::set<std::optional<PipeId>> pipes;
-    for (const CostSetting &told : of(what))
-      if (told.kind == forward)
-        pipes.insert(told.pipe);
+    for (const CostSetting &setting : of(what))
+      if (setting.kind == forward)
+        pipes.insert(setting.pipe);
     // Pipes of which nothing is said have what F takes by itself.
     if (!pipes.contains(std::nullopt) && pipes.size() != numPipes)
-      add({what, kind, {}, {}, {isTime || !hasAmounts(kinds) ? factor : 0}});
-    for (CostSetting told : of(what))
-      if (told.kind == forward) {
-        for (int64_t &value : told.values)
+      add({what,
+           kind,
+           {},
+           {},
+           {isTime || !hasMemoryCosts(kinds) ? factor : 0}});
+    for (CostSetting setting : of(what))
+      if (setting.kind == forward) {
+        for (int64_t &value : setting.values)
           value = static_cast<int64_t>(std::clamp<decimal::Sum>(
-              decimal::Sum(value) * factor / unit, -most, most));
-        add(std::move(told));
+              decimal::Sum(value) * factor / unit, -limit, limit));
+        add(std::move(setting));
       }
   }
   settings.insert(settings.begin(), declared.begin(), declared.end());
@@ -170,7 +176,8 @@ std::vector<const CostSetting *> CostModel::inEffect(size_t numPipes) const {
     kept.erase(kept.lower_bound(first(from)), kept.lower_bound(first(to)));
   };
   for (const CostSetting &setting : settings) {
-    const auto &[what, kind, node, pipe, values, link, inForwards] = setting;
+    const auto &[what, kind, node, pipe, values, link, forwardMultiple] =
+        setting;
     if (what == Cost::GroupSum || what == Cost::GroupMax) {
       forget(Cost::GroupSum, Cost::Action);
       forget(Cost::Overlap, Cost::Latency);

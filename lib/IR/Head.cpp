@@ -35,10 +35,10 @@ Head::firstStageOf(RankId rank) const {
 
 void Head::setKinds(KindTable table, ArrayRef<KindId> renumbered) {
   llvm::erase_if(costs.settings, [&](const CostSetting &setting) {
-    return setting.speaksOfKind() && !table.find(kinds[setting.kind].letters);
+    return setting.isPerKind() && !table.find(kinds[setting.kind].mnemonic);
   });
   for (CostSetting &setting : costs.settings)
-    if (setting.speaksOfKind())
+    if (setting.isPerKind())
       setting.kind = renumbered[setting.kind.value];
   kinds = std::move(table);
 }

@@ -35,7 +35,7 @@ void KindDeclarations::resolve(
   }
 }
 
-SiteId OwnSites::add(uint32_t line, uint32_t column) {
+SiteId CellSites::add(uint32_t line, uint32_t column) {
   Head &head = program.editHead();
   if (!file) {
     file = uint32_t(head.files.size());
@@ -48,43 +48,44 @@ std::optional<KindScope> ppcc::findKindScope(StringRef word) {
   return findEnum<KindScope>(kindScopeNames(), word);
 }
 
-std::optional<Meeting> ppcc::findMeeting(StringRef word) {
-  for (Meeting one :
-       {Meeting::All, Meeting::Replicas, Meeting::To, Meeting::From})
-    if (word == meetingName(one))
+std::optional<Collective> ppcc::findCollective(StringRef word) {
+  for (Collective one : {Collective::All, Collective::Replicas, Collective::To,
+                         Collective::From})
+    if (word == collectiveName(one))
       return one;
   return std::nullopt;
 }
 
-bool ppcc::isName(StringRef text) {
+bool ppcc::isIdentifier(StringRef text) {
   return !text.empty() && llvm::all_of(text, [](char c) {
     return llvm::isAlnum(c) || c == '_';
   });
 }
 
-bool ppcc::isKindName(StringRef letters) {
-  return !letters.empty() && llvm::all_of(letters, [](char c) {
+bool ppcc::isKindName(StringRef mnemonic) {
+  return !mnemonic.empty() && llvm::all_of(mnemonic, [](char c) {
     return llvm::isAlpha(c) || c == '_';
   });
 }
 
-bool ppcc::canNameKind(StringRef letters) {
-  return isKindName(letters) && !isCostWord(letters) && letters != "phase" &&
-         letters != "loop" && letters != "rank";
+bool ppcc::canNameKind(StringRef mnemonic) {
+  return isKindName(mnemonic) && !isCostWord(mnemonic) && mnemonic != "phase" &&
+         mnemonic != "loop" && mnemonic != "rank";
 }
 
-std::string ppcc::kindHint(const KindTable &kinds, StringRef letters) {
-  return letters.size() < 2
+std::string ppcc::kindHint(const KindTable &kinds, StringRef mnemonic) {
+  return mnemonic.size() < 2
              ? ""
-             : didYouMean(letters, namesIn(kinds.rows(), &KindInfo::letters));
+             : didYouMean(mnemonic, namesIn(kinds.rows(), &KindInfo::mnemonic));
 }
 
-bool ppcc::checkMeeting(const KindInfo &info, SourceRange at,
-                        DiagnosticEngine &diags) {
-  if (info.canMeet())
+bool ppcc::checkCollective(const KindInfo &info, SourceRange at,
+                           DiagnosticEngine &diags) {
+  if (info.isValidCollective())
     return true;
-  return diags.report<diag::BadCollective>(
-      at, kindScopeNames()[size_t(info.scope)], meetingName(info.meeting));
+  return diags.report<diag::BadCollective>(at,
+                                           kindScopeNames()[size_t(info.scope)],
+                                           collectiveName(info.collective));
 }
 
 std::optional<uint32_t> ppcc::sharedMicrobatch(const Pipe &a, const Pipe &b) {
@@ -112,15 +113,15 @@ void ppcc::sortTensors(Pipe &pipe) {
   });
 }
 
-void ppcc::findTensorFaults(
+void ppcc::findTensorErrors(
     const Pipe &pipe,
-    function_ref<void(const EdgeTensors &edge, TensorFault fault)> report) {
+    function_ref<void(const EdgeTensors &edge, TensorError fault)> report) {
   const EdgeTensors *before = nullptr;
   for (const EdgeTensors &edge : pipe.tensors) {
     if (!pipe.hasEdge(edge.from, edge.to))
-      report(edge, TensorFault::NoEdge);
+      report(edge, TensorError::NoEdge);
     if (before && before->from == edge.from && before->to == edge.to)
-      report(edge, TensorFault::Twice);
+      report(edge, TensorError::Twice);
     before = &edge;
   }
 }
@@ -136,16 +137,17 @@ void ppcc::checkLayout(const Head &head, SourceRange at,
 }
 
 /// Reports the first fault of a pattern for this graph; true then.
-static bool hasFault(const Head &head, const NodePattern &pattern,
-                     size_t number, SourceRange at, DiagnosticEngine &diags) {
+static bool reportPatternError(const Head &head, const NodePattern &pattern,
+                               size_t number, SourceRange at,
+                               DiagnosticEngine &diags) {
   const NodeGraph &graph = head.nodes.graphs[number];
-  auto fault = findFault(pattern, graph);
+  auto fault = findPatternError(pattern, graph);
   if (!fault)
     return false;
   const GraphNode &node = graph.nodes[fault->node];
   diags.report<diag::IrPatternFault>(
       at, fault->words(),
-      head.kinds[node.part].letters + "." + head.nodes.pathOf(node), number);
+      head.kinds[node.part].mnemonic + "." + head.nodes.pathOf(node), number);
   return true;
 }
 
@@ -157,16 +159,16 @@ void ppcc::checkPatterns(const Head &head, ArrayRef<SourceRange> places,
     for (auto [i, graph] : llvm::enumerate(head.nodes.graphs)) {
       if (!llvm::is_contained(pattern.kinds, graph.kind))
         continue;
-      looked += placesOf(pattern, graph);
-      if (looked > maxPatternPlaces)
+      looked += patternPositions(pattern, graph);
+      if (looked > maxPatternPositions)
         return tooMany(at);
-      if (hasFault(head, pattern, i, at, diags))
+      if (reportPatternError(head, pattern, i, at, diags))
         return;
     }
 }
 
-bool ppcc::placeOnRank(Action &action, const Head &head, RankId rank,
-                       SourceRange at, DiagnosticEngine &diags) {
+bool ppcc::assignFirstStage(Action &action, const Head &head, RankId rank,
+                            SourceRange at, DiagnosticEngine &diags) {
   auto first = head.firstStageOf(rank);
   if (!first)
     return diags.report<diag::NoChunk>(at, rank.value, "");
@@ -174,9 +176,9 @@ bool ppcc::placeOnRank(Action &action, const Head &head, RankId rank,
   return true;
 }
 
-bool ppcc::checkLastTurn(const Loop &loop, uint32_t microbatch,
-                         const Pipe &pipe, SourceRange at,
-                         DiagnosticEngine &diags) {
+bool ppcc::checkLastIteration(const Loop &loop, uint32_t microbatch,
+                              const Pipe &pipe, SourceRange at,
+                              DiagnosticEngine &diags) {
   int64_t last = microbatch + int64_t(loop.count - 1) * loop.advance;
   if (last >= pipe.firstMicrobatch && last < pipe.endMicrobatch())
     return true;

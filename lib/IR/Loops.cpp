@@ -14,7 +14,7 @@ ArrayRef<Loop> ppcc::loopsOf(const Program &program, RankId rank) {
       .slice(first, before(program.end(rank)) - first);
 }
 
-uint64_t ppcc::flatSize(const Program &program) {
+uint64_t ppcc::unrolledSize(const Program &program) {
   uint64_t size = program.size();
   for (const Loop &loop : program.loops())
     size += uint64_t(loop.count - 1) * (loop.end.value - loop.begin.value);
@@ -23,10 +23,10 @@ uint64_t ppcc::flatSize(const Program &program) {
 
 Program ppcc::unrolled(const Program &program) {
   Rows result;
-  result.reserve(flatSize(program));
+  result.reserve(unrolledSize(program));
   for (RankId rank : program.ranks()) {
     result.beginRank();
-    forEachStretch(program, rank, [&](RowRange rows, uint32_t advance) {
+    forEachUnrolledRange(program, rank, [&](RowRange rows, uint32_t advance) {
       for (ActionId row : rows) {
         Action action = program[row];
         if (action.hasMicrobatch())
@@ -35,5 +35,5 @@ Program ppcc::unrolled(const Program &program) {
       }
     });
   }
-  return program.restated(std::move(result));
+  return program.withEquivalentRows(std::move(result));
 }

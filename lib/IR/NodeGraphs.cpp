@@ -22,7 +22,7 @@ bool NodeGraphs::hasCosts() const {
 
 bool NodeGraph::hasCosts() const {
   return llvm::any_of(nodes, [](const GraphNode &node) {
-    return node.cost != GraphNode::untold;
+    return node.cost != GraphNode::unset;
   });
 }
 
@@ -45,29 +45,29 @@ std::optional<uint32_t> NodeIndex::find(KindId part, uint32_t name,
   return found == byName.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<PatternFault> ppcc::findFault(const NodePattern &pattern,
-                                            const NodeGraph &graph) {
+std::optional<PatternError> ppcc::findPatternError(const NodePattern &pattern,
+                                                   const NodeGraph &graph) {
   constexpr uint32_t nowhere = UINT32_MAX;
   NodeIndex index(graph);
   std::vector<uint32_t> position(graph.nodes.size(), nowhere), order;
   std::vector<const PatternNode *> places;
   const NodeIndex *member = &index;
-  std::optional<PatternFault> twice;
-  forEachPlace(pattern, member,
-               [&](size_t, uint32_t node, const PatternNode &place) {
-                 if (position[node] != nowhere && !twice)
-                   twice = PatternFault{node, {}, &place};
-                 position[node] = uint32_t(order.size());
-                 order.push_back(node);
-                 places.push_back(&place);
-               });
+  std::optional<PatternError> twice;
+  forEachPatternNode(pattern, member,
+                     [&](size_t, uint32_t node, const PatternNode &place) {
+                       if (position[node] != nowhere && !twice)
+                         twice = PatternError{node, {}, &place};
+                       position[node] = uint32_t(order.size());
+                       order.push_back(node);
+                       places.push_back(&place);
+                     });
   if (twice)
     return twice;
   if (auto left = llvm::find(position, nowhere); left != position.end())
-    return PatternFault{uint32_t(left - position.begin()), {}};
+    return PatternError{uint32_t(left - position.begin()), {}};
   for (auto [node, place] : llvm::zip(order, places))
     for (uint32_t needed : graph.nodes[node].needs)
       if (position[needed] > position[node])
-        return PatternFault{node, needed, place};
+        return PatternError{node, needed, place};
   return std::nullopt;
 }

@@ -22,16 +22,16 @@ void ppcc::appendCell(const Program &program, const Action &action,
   const KindInfo &info = program.kindOf(action);
   if (info.scope != KindScope::Rank)
     appendNumber(action.stage.value, out);
-  out.append(info.letters.begin(), info.letters.end());
+  out.append(info.mnemonic.begin(), info.mnemonic.end());
   if (action.hasMicrobatch())
     appendNumber(action.microbatch, out);
   if (!action.hasPeer())
     return;
   if (info.isCompute()) {
-    out.push_back(info.meeting == Meeting::To ? '>' : '<');
+    out.push_back(info.collective == Collective::To ? '>' : '<');
     appendNumber(action.peer.value, out);
   } else if (action.peer.value !=
-             action.stage.value + (info.goesUp() ? 1 : -1)) {
+             action.stage.value + (info.goesToLaterStage() ? 1 : -1)) {
     out.push_back(info.isSend() ? '>' : '<');
     appendNumber(action.peer.value, out);
   }

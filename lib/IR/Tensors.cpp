@@ -25,14 +25,12 @@ std::optional<ElementType> ppcc::findElementType(StringRef name) {
 
 ArrayRef<StringRef> ppcc::elementTypeNames() { return names; }
 
-bool Tensor::hasVaryingShape() const {
-  return llvm::is_contained(dims, varies);
-}
+bool Tensor::isDynamic() const { return llvm::is_contained(dims, dynamic); }
 
 bool Tensor::hasGradient() const { return types[unsigned(type)].hasGradient; }
 
 std::optional<int64_t> Tensor::bytes() const {
-  if (hasVaryingShape())
+  if (isDynamic())
     return std::nullopt;
   if (llvm::is_contained(dims, 0))
     return 0;
@@ -47,13 +45,13 @@ std::string ppcc::tensorText(const Tensor &tensor) {
   std::string text = tensor.name + "[";
   for (auto [i, dim] : llvm::enumerate(tensor.dims))
     text += fmt::format("{}{}", i == 0 ? "" : ", ",
-                        dim == Tensor::varies ? "?" : std::to_string(dim));
+                        dim == Tensor::dynamic ? "?" : std::to_string(dim));
   return text + "] " + elementTypeName(tensor.type).str();
 }
 
 bool EdgeTensors::needsShapes() const {
-  return llvm::any_of(
-      tensors, [](const Tensor &tensor) { return tensor.hasVaryingShape(); });
+  return llvm::any_of(tensors,
+                      [](const Tensor &tensor) { return tensor.isDynamic(); });
 }
 
 std::optional<int64_t> EdgeTensors::bytes(bool isGradient) const {

@@ -15,7 +15,7 @@ public:
   void check() {
     for (auto [number, at] : counted) {
       const CostSetting &setting = head.costs.settings[number];
-      if (rowOf(setting.what).spread == CostSpread::Microbatches)
+      if (rowOf(setting.what).granularity == CostGranularity::Microbatches)
         checkCount(setting, head.totalMicrobatches(), "microbatches", at);
       else if (setting.values.size() != 1)
         checkCount(setting, head.numRanks, "ranks", at);
@@ -36,13 +36,13 @@ public:
     const CostRow &row = rowOf(setting->what);
     if (row.isByStage() && in.peek('"'))
       setting->pipe = pipeName();
-    if (row.spread == CostSpread::Links && in.accept("link "))
+    if (row.granularity == CostGranularity::Links && in.accept("link "))
       link(*setting);
     values(*setting, row);
-    if (!in.going() || (setting->values.empty() && row.isByStage()))
+    if (!in.ok() || (setting->values.empty() && row.isByStage()))
       return;
-    if (row.spread == CostSpread::Ranks ||
-        row.spread == CostSpread::Microbatches)
+    if (row.granularity == CostGranularity::Ranks ||
+        row.granularity == CostGranularity::Microbatches)
       counted.push_back({head.costs.settings.size(), in.keyRange()});
     head.costs.settings.push_back(std::move(*setting));
   }
@@ -64,11 +64,11 @@ private:
   /// One value; or a list, where it is known what the values are of.
   void values(CostSetting &setting, const CostRow &row) {
     auto value = [&] { setting.values.push_back(in.cost(row.number)); };
-    if (row.spread == CostSpread::One || (row.isByStage() && !setting.pipe) ||
-        !in.peek('['))
+    if (row.granularity == CostGranularity::One ||
+        (row.isByStage() && !setting.pipe) || !in.peek('['))
       return value();
     in.list(value);
-    if (!in.going() || !setting.pipe)
+    if (!in.ok() || !setting.pipe)
       return;
     const Pipe &pipe = head.pipes[setting.pipe->value];
     checkCount(setting, pipe.numStages(),
@@ -79,7 +79,7 @@ private:
                   std::string_view things, SourceRange at) {
     if (setting.values.size() == expected)
       return;
-    in.restart(); // At the end all items are checked.
+    in.recover(); // At the end all items are checked.
     std::string subject = subjectOf(setting, head.kinds);
     in.refuse<diag::CostCount>(at,
                                fmt::format("{}{}{}", rowOf(setting.what).item,

@@ -15,24 +15,25 @@ struct TextHead {
   PipeId pipeName() {
     std::string name = in.string("the name of a pipe");
     for (PipeId id : head.pipeIds())
-      if (in.going() && head.pipes[id.value].name == name)
+      if (in.ok() && head.pipes[id.value].name == name)
         return id;
-    in.refuse<diag::IrNoEntry>(in.keyRange(), "pipe",
-                               fmt::format("`{}`", name));
+    in.refuse<diag::IrUndefined>(in.keyRange(), "pipe",
+                                 fmt::format("`{}`", name));
     return PipeId();
   }
   /// The kind with these letters; when it does not compute, the report adds
   /// `others` to what there may be.
-  KindId computeKind(StringRef letters, SourceRange at, StringRef others = "") {
-    auto kind = head.kinds.find(letters);
+  KindId computeKind(StringRef mnemonic, SourceRange at,
+                     StringRef others = "") {
+    auto kind = head.kinds.find(mnemonic);
     if (!kind || !head.kinds[*kind].isCompute())
       in.expected(at, fmt::format("the letters of a compute action{}", others));
     return kind.value_or(KindId());
   }
   /// Takes the letters of a kind that computes.
   KindId takeComputeKind(SourceRange &at) {
-    StringRef letters = in.takeWord(at);
-    return computeKind(letters, at);
+    StringRef mnemonic = in.takeWord(at);
+    return computeKind(mnemonic, at);
   }
 };
 

@@ -14,7 +14,8 @@ public:
   /// Finds the actions that others name.
   void check() {
     declarations.resolve([&](StringRef name, SourceRange at) {
-      in.diags.report<diag::IrNoEntry>(at, "action", fmt::format("`{}`", name));
+      in.diags.report<diag::IrUndefined>(at, "action",
+                                         fmt::format("`{}`", name));
     });
   }
 
@@ -23,13 +24,13 @@ public:
     declarations.begin();
     SourceRange at;
     KindInfo info;
-    info.letters = in.takeWord(at).str();
+    info.mnemonic = in.takeWord(at).str();
     info.kindClass = KindClass::Declared;
-    checkName(info.letters, at);
+    checkName(info.mnemonic, at);
     // Those that stand in the line of the key; one may go on in the next.
-    while (in.going() && in.inKeyLine() && property(info))
+    while (in.ok() && in.inKeyLine() && property(info))
       in.skipSpace();
-    if (in.going() && checkMeeting(info, in.keyRange(), in.diags))
+    if (in.ok() && checkCollective(info, in.keyRange(), in.diags))
       declarations.declare(std::move(info));
   }
 
@@ -38,7 +39,7 @@ private:
     if (!canNameKind(name))
       in.refuse<diag::BadActionName>(at, name.take_front(40));
     else if (head.kinds.find(name))
-      in.refuse<diag::IrTwice>(at, fmt::format("`{}`", name));
+      in.refuse<diag::IrDuplicate>(at, fmt::format("`{}`", name));
     else if (head.kinds.size() == KindTable::maxKinds)
       in.refuse<diag::TooManyKinds>(at, KindTable::maxKinds);
   }
@@ -59,7 +60,7 @@ private:
 
   void read(KindInfo &info, uint8_t KindInfo::*lane) {
     StringRef name = in.name("the name of a lane");
-    auto known = in.going() ? head.kinds.lane(name) : std::nullopt;
+    auto known = in.ok() ? head.kinds.lane(name) : std::nullopt;
     if (!known)
       in.refuse<diag::TooManyKinds>(in.range(name), KindTable::maxKinds);
     info.*lane = known.value_or(0);
@@ -88,16 +89,16 @@ private:
     declarations.name(member, name, at);
   }
 
-  void read(KindInfo &info, Meeting KindInfo::*) {
+  void read(KindInfo &info, Collective KindInfo::*) {
     StringRef word = in.peekWord();
-    if (auto one = findMeeting(word)) {
+    if (auto one = findCollective(word)) {
       in.take(word);
-      info.meeting = *one;
+      info.collective = *one;
     } else if (in.acceptWord("outside")) {
-      info.meeting = Meeting::Outside;
+      info.collective = Collective::Outside;
       info.outside = in.name("a name for the ranks of other programs").str();
     } else {
-      info.meeting = Meeting::Stages;
+      info.collective = Collective::Stages;
       in.list([&] { // `0 -1`
         in.skipSpace();
         bool isNegative = in.acceptNext('-');

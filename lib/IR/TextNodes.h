@@ -14,7 +14,7 @@ public:
   /// Checks the patterns, which may stand before the graphs that they order.
   void check() {
     checkPatterns(head, patternRanges, in.diags, [&](SourceRange at) {
-      in.diags.report<diag::IrTooMany>(at, maxPatternPlaces,
+      in.diags.report<diag::IrTooMany>(at, maxPatternPositions,
                                        "places in patterns");
     });
   }
@@ -28,7 +28,7 @@ public:
     graph.layers = in.number("the layers of a graph", NodeGraphs::maxNodes);
     graph.down = in.acceptWord("down");
     in.list([&] { node(graph); });
-    if (!in.going())
+    if (!in.ok())
       return;
     numNodes += graph.nodes.size() + graph.layers;
     if (numNodes > NodeGraphs::maxNodes)
@@ -44,21 +44,21 @@ public:
     use.kind = takeComputeKind(at);
     use.pipe = pipeName();
     in.list([&] { use.graphs.push_back(graphOfStage(use.kind)); });
-    if (in.going())
+    if (in.ok())
       checkUse(use);
-    if (in.going())
+    if (in.ok())
       nodes.uses.push_back(std::move(use));
   }
 
   /// `pattern F B before [F.embed] layer [F.attn B.mlp] after [last:F.mlp]`
   void pattern() {
     NodePattern pattern;
-    while (in.going() && !in.acceptWord("before")) {
+    while (in.ok() && !in.acceptWord("before")) {
       SourceRange at;
       KindId kind = takeComputeKind(at);
       if (llvm::is_contained(pattern.kinds, kind))
-        in.report<diag::IrTwice>(at,
-                                 fmt::format("`{}`", head.kinds[kind].letters));
+        in.report<diag::IrDuplicate>(
+            at, fmt::format("`{}`", head.kinds[kind].mnemonic));
       pattern.kinds.push_back(kind);
     }
     places(pattern.before);
@@ -66,7 +66,7 @@ public:
     places(pattern.layer);
     in.expectWord("after");
     places(pattern.after);
-    if (!in.going())
+    if (!in.ok())
       return;
     nodes.patterns.push_back(std::move(pattern));
     patternRanges.push_back(in.keyRange());
@@ -78,7 +78,7 @@ private:
     GraphNode node;
     SourceRange at = in.here();
     StringRef lane = in.name("the name of a lane");
-    if (!in.going())
+    if (!in.ok())
       return;
     node.lane = laneNumber(lane);
     if (node.lane >= NodeGraphs::maxLanes)
@@ -86,7 +86,7 @@ private:
     in.expect(":");
     nodeName(node.part, node.name, &node.layer);
     if (node.layer != GraphNode::noLayer && node.layer >= graph.layers)
-      in.refuse<diag::IrNoEntry>(at, "layer", node.layer);
+      in.refuse<diag::IrUndefined>(at, "layer", node.layer);
     if (in.accept("=")) {
       node.cost = in.cost(rowOf(Cost::Node).number);
     }
@@ -96,25 +96,25 @@ private:
         in.refuse<diag::IrNodeNeeds>(at, graph.nodes.size(), needed);
       node.needs.push_back(needed);
     }
-    if (in.going())
+    if (in.ok())
       graph.nodes.push_back(std::move(node));
   }
 
   /// `F.mlp`, or `F.L2.mlp` where nodes have layers.
   void nodeName(KindId &part, uint32_t &name, uint32_t *layer) {
-    if (!in.going())
+    if (!in.ok())
       return;
     SourceRange at;
-    auto [letters, path] = in.takeWord(at).split('.');
-    part = computeKind(letters, at, ", and the name of a node");
+    auto [mnemonic, path] = in.takeWord(at).split('.');
+    part = computeKind(mnemonic, at, ", and the name of a node");
     auto [first, tail] = path.split('.');
     if (layer && !tail.empty() &&
         (!first.consume_front("L") || first.getAsInteger(10, *layer)))
       in.expected(at, "a layer, as in `F.L0.mlp`");
     StringRef last = tail.empty() ? path : tail;
-    if (!isName(last))
+    if (!isIdentifier(last))
       in.expected(at, "the name of a node, as in `F.mlp`");
-    if (in.going())
+    if (in.ok())
       name = nameNumber(last);
   }
 
@@ -125,8 +125,8 @@ private:
     SourceRange at = in.here();
     uint32_t graph = in.number("a graph", NodeGraphs::maxNodes);
     if (graph >= nodes.graphs.size() || nodes.graphs[graph].kind != kind)
-      in.refuse<diag::IrNoEntry>(
-          at, fmt::format("graph of `{}`", head.kinds[kind].letters), graph);
+      in.refuse<diag::IrUndefined>(
+          at, fmt::format("graph of `{}`", head.kinds[kind].mnemonic), graph);
     return graph;
   }
 
@@ -137,10 +137,10 @@ private:
                                            pipe.numStages(), pipe.name);
     for (const GraphUse &other : nodes.uses)
       if (other.kind == use.kind && other.pipe == use.pipe)
-        in.report<diag::IrTwice>(in.keyRange(),
-                                 fmt::format("`graphs {}` of pipe `{}`",
-                                             head.kinds[use.kind].letters,
-                                             pipe.name));
+        in.report<diag::IrDuplicate>(in.keyRange(),
+                                     fmt::format("`graphs {}` of pipe `{}`",
+                                                 head.kinds[use.kind].mnemonic,
+                                                 pipe.name));
   }
 
   void places(std::vector<PatternNode> &places) {
@@ -152,7 +152,7 @@ private:
   }
 
   NodeGraphs &nodes;
-  Numbering laneNumber{nodes.lanes}, nameNumber{nodes.names};
+  StringInterner laneNumber{nodes.lanes}, nameNumber{nodes.names};
   uint64_t numNodes = 0; ///< Of all graphs, and layers.
   std::vector<SourceRange> patternRanges;
 };

@@ -41,7 +41,7 @@ public:
       return in.stop();
     if (in.peek('"'))
       head.name = in.string("the program's name");
-    in.restart();
+    in.recover();
     if (!in.expect("{"))
       return in.stop();
     bool closed = false;
@@ -59,7 +59,7 @@ public:
         {"param", [this] { readParams(); }},
         {"site", [this] { readSites(); }},
         {"preconnect", [this] { readPreconnect(); }},
-        {"microbatches", [this] { pipes.microbatchesOf(); }},
+        {"microbatches", [this] { pipes.readFamilyMicrobatches(); }},
     };
     while (!in.diags.saturated() && !in.peek('}') && !in.atEnd() &&
            in.peekWord() != "rank")
@@ -102,7 +102,7 @@ private:
       in.refuse<diag::IrUnknownKey>(in.keyRange(), word,
                                     didYouMean(word, keys, &Key::name));
     }
-    return in.going();
+    return in.ok();
   }
 
   /// A site may be called from one that stands behind it.
@@ -110,7 +110,7 @@ private:
     for (auto [i, at] : llvm::enumerate(siteRanges)) {
       uint32_t caller = head.sites[i + 1].caller.value;
       if (caller >= head.sites.size())
-        in.diags.report<diag::IrNoEntry>(at, "site", caller);
+        in.diags.report<diag::IrUndefined>(at, "site", caller);
     }
   }
 
@@ -123,20 +123,20 @@ private:
     param.type = in.wordOrString("the type of a parameter");
     in.expect("=");
     param.value = in.point && param.type == "int" && !in.peek('"')
-                      ? growingValue()
+                      ? affineValue()
                       : in.wordOrString("the value of a parameter");
-    if (in.going())
+    if (in.ok())
       head.params.push_back(std::move(param));
   }
 
-  std::string growingValue() {
-    LinearText value = in.linear("the value of a parameter");
+  std::string affineValue() {
+    AffineTerm value = in.parseAffine("the value of a parameter");
     return fmt::format("{}", value.c + value.n * in.point->n);
   }
 
   void readRanks() {
     if (std::exchange(ranksGiven, true))
-      return in.refuse<diag::IrTwice>(in.keyRange(), "`ranks`");
+      return in.refuse<diag::IrDuplicate>(in.keyRange(), "`ranks`");
     in.skipSpace();
     SourceRange at = in.here();
     uint32_t ranks = in.number("the number of ranks", Program::maxRanks);
@@ -161,7 +161,7 @@ private:
   void readFiles() {
     index("file", head.files.size());
     std::string name = in.string("the name of a file");
-    if (in.going())
+    if (in.ok())
       head.files.push_back({std::move(name), false});
   }
 
@@ -176,8 +176,8 @@ private:
     if (in.acceptWord("in"))
       site.caller = SiteId(in.number("a site"));
     if (site.file >= head.files.size())
-      in.refuse<diag::IrNoEntry>(in.keyRange(), "file", site.file);
-    if (!in.going())
+      in.refuse<diag::IrUndefined>(in.keyRange(), "file", site.file);
+    if (!in.ok())
       return;
     head.sites.push_back(site);
     siteRanges.push_back(in.keyRange());
@@ -188,11 +188,11 @@ private:
     in.skipSpace();
     const char *from = in.place();
     std::string layers = in.string("the layers of the stages");
-    if (!in.going())
+    if (!in.ok())
       return;
     layoutRange = in.rangeFrom(from);
     if (!head.stageLayers.empty())
-      in.report<diag::IrTwice>(in.keyRange(), "`layout`");
+      in.report<diag::IrDuplicate>(in.keyRange(), "`layout`");
     if (!llvm::all_of(layers,
                       [](char c) { return llvm::isAlpha(c) || c == '|'; }))
       return in.expected(layoutRange, "letters and bars");
@@ -207,7 +207,7 @@ private:
     if (!style)
       return;
     if (head.calls != CallStyle::None)
-      in.report<diag::IrTwice>(in.keyRange(), "`calls`");
+      in.report<diag::IrDuplicate>(in.keyRange(), "`calls`");
     head.calls = *style;
   }
 
@@ -223,20 +223,20 @@ private:
         in.report<diag::IrUnknownTransport>(in.range(name), name.take_front(40),
                                             didYouMean(name, transportNames()));
       else if (llvm::is_contained(transports, name))
-        in.report<diag::IrTwice>(in.range(name), fmt::format("`{}`", name));
+        in.report<diag::IrDuplicate>(in.range(name), fmt::format("`{}`", name));
       transports.push_back(name.str());
     });
   }
 
   void readPreconnect() {
     if (!facts.preconnect.empty())
-      in.report<diag::IrTwice>(in.keyRange(), "`preconnect`");
+      in.report<diag::IrDuplicate>(in.keyRange(), "`preconnect`");
     in.list([&] {
       const char *from = in.place();
       RankId low(in.number("a rank", Program::maxRanks - 1));
       in.expect("-");
       RankId high(in.number("a rank", Program::maxRanks - 1));
-      if (in.going())
+      if (in.ok())
         addPair({low, high}, in.rangeFrom(from));
     });
   }
@@ -246,7 +246,7 @@ private:
     if (low >= high)
       in.report<diag::IrBadPair>(at, low.value, high.value);
     else if (!pairs.insert({low.value, high.value}).second)
-      in.report<diag::IrTwice>(
+      in.report<diag::IrDuplicate>(
           at, fmt::format("the pair {}-{}", low.value, high.value));
     facts.preconnect.push_back(pair);
     pairRanges.push_back(at);
@@ -296,7 +296,7 @@ std::optional<Program> ppcc::parseProgram(uint32_t file,
   return parse({file, sources, diags}, 0, sources.name(file));
 }
 
-std::optional<Program> ppcc::parseFamily(const FamilyText &family, int64_t n,
+std::optional<Program> ppcc::parseFamily(const FamilyHeader &family, int64_t n,
                                          int64_t j, uint32_t file,
                                          const SourceManager &sources,
                                          DiagnosticEngine &diags) {
@@ -316,8 +316,8 @@ bool ppcc::hasFamilies(uint32_t file, const SourceManager &sources) {
 }
 
 /// `M = 2 n + 7, n in 0.. right`, or a reason in the place of items.
-static FamilyText familyHead(TextReader &text, std::string &free) {
-  FamilyText family;
+static FamilyHeader readFamilyHeader(TextReader &text, std::string &free) {
+  FamilyHeader family;
   SourceRange at = text.here();
   std::string name = text.wordOrString("the name of a parameter");
   if (!free.empty() && free != name)
@@ -326,7 +326,7 @@ static FamilyText familyHead(TextReader &text, std::string &free) {
   free = name;
   text.expect("=");
   at = text.here();
-  family.values = text.linear("the values of the parameter");
+  family.values = text.parseAffine("the values of the parameter");
   if (family.values.j != 0 || family.values.n < 0 || family.values.c < 1)
     text.expected(at, "values above 0, such as `2 n + 7`");
   if (family.values.n == 0) {
@@ -352,21 +352,21 @@ static FamilyText familyHead(TextReader &text, std::string &free) {
   return family;
 }
 
-std::optional<FamiliesText> ppcc::parseFamilies(uint32_t file,
-                                                const SourceManager &sources,
-                                                DiagnosticEngine &diags) {
+std::optional<FamilyHeaders> ppcc::parseFamilies(uint32_t file,
+                                                 const SourceManager &sources,
+                                                 DiagnosticEngine &diags) {
   size_t errorsBefore = diags.errorCount();
   Program program;
   Facts facts;
   TextReader text(file, sources, diags);
   HeadReader head({text, program.editHead()}, facts);
   head.read();
-  FamiliesText result;
+  FamilyHeaders result;
   result.transports = std::move(head.transports);
   do {
-    text.restart();
+    text.recover();
     text.expectWord("family");
-    result.families.push_back(familyHead(text, result.free));
+    result.families.push_back(readFamilyHeader(text, result.free));
     if (result.families.back().body && !text.skipBlock())
       text.expected("`}`, the end of a family");
   } while (diags.errorCount() == errorsBefore && !text.atEnd());

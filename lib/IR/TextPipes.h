@@ -47,14 +47,14 @@ public:
                                           "stages in a pipe");
       pipe.rankOfStage.push_back(rank);
     });
-    if (in.going())
+    if (in.ok())
       add(std::move(pipe));
   }
 
   /// `skip "main" 0 -> 3`
   void skip() {
     auto [id, from, to] = edge();
-    if (!in.going())
+    if (!in.ok())
       return;
     Pipe &pipe = head.pipes[id.value];
     if (from.value + 1 >= to.value || to.value >= pipe.numStages())
@@ -65,7 +65,7 @@ public:
   /// `gap "main" 1 -> 2`
   void gap() {
     auto [id, from, to] = edge();
-    if (!in.going())
+    if (!in.ok())
       return;
     Pipe &pipe = head.pipes[id.value];
     if (from.value + 1 != to.value || to.value >= pipe.numStages())
@@ -77,19 +77,19 @@ public:
   void carry() {
     auto [id, from, to] = edge();
     EdgeTensors carried{from, to, {}};
-    while (in.going() && !in.peekWord().empty() && in.inKeyLine())
+    while (in.ok() && !in.peekWord().empty() && in.inKeyLine())
       tensor(carried.tensors.emplace_back());
-    if (!in.going())
+    if (!in.ok())
       return;
     head.pipes[id.value].tensors.push_back(std::move(carried));
     tensorRanges[{id.value, from.value, to.value}] = in.keyRange();
   }
 
   /// `microbatches "main" 0..2 n + 7`, of a family.
-  void microbatchesOf() {
+  void readFamilyMicrobatches() {
     SourceRange at = in.keyRange();
     PipeId id = pipeName();
-    if (!in.going())
+    if (!in.ok())
       return;
     Pipe &pipe = head.pipes[id.value];
     microbatches(pipe);
@@ -105,25 +105,25 @@ public:
 private:
   void checkTensors(PipeId id) {
     const Pipe &pipe = head.pipes[id.value];
-    findTensorFaults(pipe, [&](const EdgeTensors &edge, TensorFault fault) {
+    findTensorErrors(pipe, [&](const EdgeTensors &edge, TensorError fault) {
       auto [from, to] = std::pair(edge.from.value, edge.to.value);
       SourceRange at = tensorRanges.at({id.value, from, to});
-      if (fault == TensorFault::NoEdge)
+      if (fault == TensorError::NoEdge)
         in.diags.report<diag::IrExpected>(
             at, fmt::format("`carry` along an edge of `{}`", pipe.name));
       else
-        in.diags.report<diag::IrTwice>(
+        in.diags.report<diag::IrDuplicate>(
             at, fmt::format("`carry` of the edge {} -> {}", from, to));
     });
   }
 
   void microbatches(Pipe &pipe) {
     uint32_t first =
-        in.growing("the first microbatch", Program::maxMicrobatches);
+        in.parseAffineNumber("the first microbatch", Program::maxMicrobatches);
     in.expect("..");
     SourceRange at = in.here();
-    uint32_t last =
-        in.growing("the end of the microbatches", Program::maxMicrobatches);
+    uint32_t last = in.parseAffineNumber("the end of the microbatches",
+                                         Program::maxMicrobatches);
     if (last < first)
       in.report<diag::IrExpected>(
           at, fmt::format("a microbatch of at least {}", first));
@@ -135,7 +135,7 @@ private:
     SourceRange at = in.here();
     pipe.slices =
         in.number("the slices of a sequence", Program::maxMicrobatches);
-    if (in.going() &&
+    if (in.ok() &&
         (pipe.slices == 0 || pipe.numMicrobatches % pipe.slices != 0))
       in.expected(at, fmt::format("a divisor of {} microbatches",
                                   pipe.numMicrobatches));
@@ -149,7 +149,7 @@ private:
       if (auto shared = sharedMicrobatch(pipe, other))
         in.report<diag::IrPipesOverlap>(at, other.name, pipe.name, *shared);
       if (pipe.name == other.name)
-        in.report<diag::IrTwice>(at, fmt::format("pipe `{}`", pipe.name));
+        in.report<diag::IrDuplicate>(at, fmt::format("pipe `{}`", pipe.name));
     }
     head.pipes.push_back(std::move(pipe));
     pipeRanges.push_back(at);
@@ -173,13 +173,13 @@ private:
     SourceRange at;
     tensor.name = in.name("the name of a tensor").str();
     in.expect("[");
-    if (in.going() && !in.accept("]")) {
+    if (in.ok() && !in.accept("]")) {
       do
         tensor.dims.push_back(dim());
       while (in.accept(","));
       in.expect("]");
     }
-    if (!in.going())
+    if (!in.ok())
       return;
     auto type = findElementType(in.takeWord(at));
     if (!type)
@@ -191,7 +191,7 @@ private:
     auto parse = [](StringRef word) {
       return decimal::parse(word, {0, Tensor::maxDim});
     };
-    return in.accept("?") ? Tensor::varies
+    return in.accept("?") ? Tensor::dynamic
                           : in.word(parse, "a size, or `?`").value_or(0);
   }
 

@@ -6,18 +6,18 @@
 
 using namespace ppcc;
 
-std::string ppcc::quotedText(StringRef text) {
+std::string ppcc::quotedString(StringRef text) {
   std::string escaped;
   for (char c : text)
     escaped += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
   return '"' + printable(escaped) + '"';
 }
 
-std::string ppcc::wordText(StringRef text) {
+std::string ppcc::quotedIfNeeded(StringRef text) {
   bool isPlain = !text.empty() && llvm::all_of(text, [](char c) {
     return llvm::isAlnum(c) || StringRef("_.+-").contains(c);
   });
-  return isPlain ? text.str() : quotedText(text);
+  return isPlain ? text.str() : quotedString(text);
 }
 
 namespace {
@@ -124,7 +124,7 @@ private:
 
   void printHead() {
     out << "program "
-        << (program.name().empty() ? "" : quotedText(program.name()))
+        << (program.name().empty() ? "" : quotedString(program.name()))
         << (program.name().empty() ? "{\n" : " {\n");
 #define HEAD(Item, Text, Json, Need) print##Item(Text);
 #define HEAD_SECTION(Item, Json, Need) print##Item();
@@ -134,8 +134,8 @@ private:
 
   void printParams(StringRef key) {
     for (const auto &[name, type, value] : program.params())
-      line("{} {}: {} = {}", key, wordText(name), wordText(type),
-           wordText(value));
+      line("{} {}: {} = {}", key, quotedIfNeeded(name), quotedIfNeeded(type),
+           quotedIfNeeded(value));
   }
   void printRanks(StringRef key) { line("{} {}", key, program.numRanks()); }
   void printBackward(StringRef key) {
@@ -165,7 +165,7 @@ private:
   }
   void printLayout(StringRef key) {
     if (!program.stageLayers().empty())
-      line("{} {}", key, quotedText(llvm::join(program.stageLayers(), "|")));
+      line("{} {}", key, quotedString(llvm::join(program.stageLayers(), "|")));
   }
   void printCosts() {
     for (const CostSetting *setting :
@@ -173,21 +173,21 @@ private:
       printCost(*setting);
   }
 
-  const std::string &letters(KindId kind) const {
-    return program.kinds()[kind].letters;
+  const std::string &mnemonic(KindId kind) const {
+    return program.kinds()[kind].mnemonic;
   }
   std::string pipeName(PipeId pipe) const {
-    return quotedText(program.pipe(pipe).name);
+    return quotedString(program.pipe(pipe).name);
   }
 
   void printNodes() {
     const NodeGraphs &nodes = program.nodes();
     for (const NodeGraph &graph : nodes.graphs)
-      list(fmt::format("graph {} layers {} {}", letters(graph.kind),
+      list(fmt::format("graph {} layers {} {}", mnemonic(graph.kind),
                        graph.layers, graph.down ? "down " : ""),
            graph.nodes, [&](const GraphNode &node) { return nodeText(node); });
     for (const GraphUse &use : nodes.uses)
-      list(fmt::format("graphs {} {} ", letters(use.kind), pipeName(use.pipe)),
+      list(fmt::format("graphs {} {} ", mnemonic(use.kind), pipeName(use.pipe)),
            use.graphs, [](uint32_t graph) {
              return graph == GraphUse::none ? "-" : llvm::utostr(graph);
            });
@@ -198,9 +198,9 @@ private:
   /// `comm:F.L1.combine=0.5<0,2`
   std::string nodeText(const GraphNode &node) const {
     std::string cost =
-        node.cost == GraphNode::untold ? "" : "=" + cost::format(node.cost);
+        node.cost == GraphNode::unset ? "" : "=" + cost::format(node.cost);
     return fmt::format("{}:{}.{}{}{}{}", program.nodes().lanes[node.lane],
-                       letters(node.part), program.nodes().pathOf(node), cost,
+                       mnemonic(node.part), program.nodes().pathOf(node), cost,
                        node.needs.empty() ? "" : "<",
                        fmt::join(node.needs, ","));
   }
@@ -209,7 +209,7 @@ private:
   void printPattern(const NodePattern &pattern) {
     std::string item = "pattern ";
     for (KindId kind : pattern.kinds)
-      item += letters(kind) + " ";
+      item += mnemonic(kind) + " ";
     Lines lines(out, 2, 2);
     for (auto [word, nodes] : {std::pair("before ", &pattern.before),
                                std::pair("layer ", &pattern.layer),
@@ -217,7 +217,7 @@ private:
       put(lines, std::exchange(item, "") + word, *nodes,
           [&](const PatternNode &node) {
             return fmt::format("{}{}.{}", node.last ? "last:" : "",
-                               letters(node.part),
+                               mnemonic(node.part),
                                program.nodes().names[node.name]);
           });
     lines.endLine();
@@ -228,7 +228,7 @@ private:
     uint32_t next = 0;
     for (auto [file, number] : llvm::zip(program.files(), fileNumber))
       if (options.sites && !file.own)
-        line("{} {} {}", key, number = next++, quotedText(file.name));
+        line("{} {} {}", key, number = next++, quotedString(file.name));
   }
   void printSites(StringRef key) {
     for (auto [site, number] : llvm::zip(program.sites(), siteNumber)) {
@@ -242,7 +242,7 @@ private:
 
   /// `action R per microbatch lane compute after [F] before [B I]`.
   void printKind(const KindInfo &info) {
-    out << "  action " << info.letters;
+    out << "  action " << info.mnemonic;
 #define KIND(Name, Member) printProperty(Name, info, Member);
 #include "ppcc/IR/KindProperties.def"
     out << '\n';
@@ -265,7 +265,7 @@ private:
         say(name, "[" +
                       llvm::join(llvm::map_range(rule.kinds,
                                                  [&](KindId kind) {
-                                                   return letters(kind);
+                                                   return mnemonic(kind);
                                                  }),
                                  " ") +
                       "]");
@@ -278,7 +278,7 @@ private:
   void printProperty(StringRef name, const KindInfo &info,
                      std::optional<KindId> KindInfo::*kind) {
     if (info.*kind)
-      say(name, letters(*(info.*kind)));
+      say(name, mnemonic(*(info.*kind)));
   }
   void printProperty(StringRef name, const KindInfo &info,
                      uint32_t KindInfo::*count) {
@@ -286,17 +286,17 @@ private:
       say(name, info.*count);
   }
   void printProperty(StringRef name, const KindInfo &info,
-                     Meeting KindInfo::*meeting) {
-    if (info.*meeting == Meeting::Stages)
+                     Collective KindInfo::*collective) {
+    if (info.*collective == Collective::Stages)
       say(name, fmt::format("[{}]", fmt::join(info.stages, " ")));
-    else if (info.*meeting == Meeting::Outside)
-      say(name, meetingName(info.meeting), info.outside);
-    else if (info.*meeting != Meeting::None)
-      say(name, meetingName(info.meeting));
+    else if (info.*collective == Collective::Outside)
+      say(name, collectiveName(info.collective), info.outside);
+    else if (info.*collective != Collective::None)
+      say(name, collectiveName(info.collective));
   }
 
   void printPipe(const Pipe &pipe) {
-    std::string name = quotedText(pipe.name);
+    std::string name = quotedString(pipe.name);
     list(fmt::format("pipe {} microbatches {}..{}{} ranks ", name,
                      pipe.firstMicrobatch, pipe.endMicrobatch(),
                      pipe.slices == 1 ? ""
@@ -367,7 +367,7 @@ private:
   void enterPhase(PhaseId next, unsigned indent, PhaseId &phase) {
     if (next == phase)
       return;
-    out.indent(indent) << "phase " << quotedText(program.phases()[next.value])
+    out.indent(indent) << "phase " << quotedString(program.phases()[next.value])
                        << '\n';
     phase = next;
   }

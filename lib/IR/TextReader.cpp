@@ -14,9 +14,9 @@ void TextReader::noNumber(StringRef digits, StringRef what, uint32_t max) {
                                    max);
 }
 
-LinearText TextReader::linear(StringRef what) {
-  LinearText sum;
-  for (bool isFirst = true; isGoing; isFirst = false) {
+AffineTerm TextReader::parseAffine(StringRef what) {
+  AffineTerm sum;
+  for (bool isFirst = true; isOk; isFirst = false) {
     skipSpace();
     bool isMinus = acceptNext('-');
     if (!isMinus && !acceptNext('+') && !isFirst)
@@ -39,22 +39,22 @@ LinearText TextReader::linear(StringRef what) {
   return sum;
 }
 
-uint32_t TextReader::growing(StringRef what, uint32_t max) {
+uint32_t TextReader::parseAffineNumber(StringRef what, uint32_t max) {
   skipSpace();
   if (!point)
     return number(what, max);
   const char *from = at;
-  LinearText line = linear(what);
+  AffineTerm line = parseAffine(what);
   __int128 value =
       line.c + __int128(line.n) * point->n + __int128(line.j) * point->j;
-  if (isGoing && (value < 0 || value > max))
+  if (isOk && (value < 0 || value > max))
     refuse<diag::IrNumberTooLarge>(
         rangeFrom(from), textFrom(from).trim().take_front(40), what, max);
-  return isGoing ? uint32_t(value) : 0;
+  return isOk ? uint32_t(value) : 0;
 }
 
 std::string TextReader::string(StringRef what) {
-  if (!peek('"') || !isGoing) {
+  if (!peek('"') || !isOk) {
     expected(fmt::format("a string: {}", what));
     return "";
   }
@@ -87,7 +87,7 @@ std::string TextReader::string(StringRef what) {
 std::string TextReader::wordOrString(StringRef what) {
   if (peek('"'))
     return string(what);
-  StringRef word = isGoing ? peekWord() : "";
+  StringRef word = isOk ? peekWord() : "";
   if (word.empty())
     expected(what);
   take(word);
@@ -96,8 +96,8 @@ std::string TextReader::wordOrString(StringRef what) {
 
 StringRef TextReader::name(StringRef what) {
   SourceRange at;
-  StringRef name = isGoing ? takeWord(at) : "";
-  if (!isName(name))
+  StringRef name = isOk ? takeWord(at) : "";
+  if (!isIdentifier(name))
     expected(name.empty() ? here() : at, what);
   return name;
 }
@@ -108,7 +108,7 @@ void TextReader::skipPastBrace() {
     if (at != end && *at != '}')
       ++at;
   }
-  restart();
+  recover();
   accept("}");
 }
 
@@ -130,7 +130,7 @@ bool TextReader::skipBlock() {
 }
 
 void TextReader::skipItem() {
-  restart();
+  recover();
   while (inKeyLine() && at != end && *at != '\n' && *at != '}')
     ++at;
 }

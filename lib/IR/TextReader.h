@@ -23,8 +23,8 @@ public:
         at(text.begin()), end(text.end()), lineStart(at) {}
 
   /// What is being read has not been given up.
-  bool going() const { return isGoing; }
-  void restart() { isGoing = true; }
+  bool ok() const { return isOk; }
+  void recover() { isOk = true; }
 
   // ---- Places ----
 
@@ -35,7 +35,7 @@ public:
     StringRef before = text.take_front(offset);
     line = uint32_t(before.count('\n')) + 1;
     lineStart = text.begin() + (before.rfind('\n') + 1);
-    restart();
+    recover();
   }
   /// The character that comes next, which textFrom() and others take.
   const char *place() const { return at; }
@@ -120,7 +120,7 @@ public:
   }
   bool accept(StringRef token) {
     skipSpace();
-    if (!isGoing || !StringRef(at, end - at).starts_with(token))
+    if (!isOk || !StringRef(at, end - at).starts_with(token))
       return false;
     take(token);
     return true;
@@ -136,7 +136,7 @@ public:
     return nextWhile(isWordChar);
   }
   bool acceptWord(StringRef word) {
-    if (!isGoing || peekWord() != word)
+    if (!isOk || peekWord() != word)
       return false;
     take(word);
     return true;
@@ -157,7 +157,7 @@ public:
   /// A number of at most `max`.
   uint32_t number(StringRef what, uint32_t max = UINT32_MAX - 1) {
     skipSpace();
-    return isGoing ? digits(what, max) : 0;
+    return isOk ? digits(what, max) : 0;
   }
   /// The same, without space in front.
   uint32_t digits(StringRef what, uint32_t max) {
@@ -173,21 +173,21 @@ public:
     }
     if (at == from || !fits)
       noNumber(textFrom(from), what, max);
-    return uint32_t(isGoing ? value : 0);
+    return uint32_t(isOk ? value : 0);
   }
   /// `2 n + j - 3`
-  LinearText linear(StringRef what);
+  AffineTerm parseAffine(StringRef what);
   /// The same where numbers may grow with a family, else a number. Its value,
   /// of at most `max`.
-  uint32_t growing(StringRef what, uint32_t max);
+  uint32_t parseAffineNumber(StringRef what, uint32_t max);
   /// What stands between quotes.
   std::string string(StringRef what);
   std::string wordOrString(StringRef what);
-  /// What isName() takes.
+  /// What isIdentifier() takes.
   StringRef name(StringRef what);
   /// What `find` makes of a word.
   template <class Find> auto word(Find find, StringRef what) {
-    StringRef word = isGoing ? peekWord() : "";
+    StringRef word = isOk ? peekWord() : "";
     auto found = find(word);
     if (found)
       take(word);
@@ -198,12 +198,12 @@ public:
   /// What a cost may be.
   int64_t cost(const CostNumber &number) {
     auto parse = [&](StringRef word) { return number.parse(word); };
-    return word(parse, number.words).value_or(0);
+    return word(parse, number.description).value_or(0);
   }
   /// Calls `element`, which takes one, for each that stands in brackets.
   template <class Element> void list(Element element) {
     expect("[");
-    while (isGoing && !accept("]"))
+    while (isOk && !accept("]"))
       element();
   }
 
@@ -219,14 +219,14 @@ public:
 
   template <diag::Id id, class... Args>
   void report(SourceRange at, Args &&...args) {
-    if (isGoing)
+    if (isOk)
       diags.report<id>(at, std::forward<Args>(args)...);
   }
   /// Reports, and gives up.
   template <diag::Id id, class... Args>
   void refuse(SourceRange at, Args &&...args) {
     report<id>(at, std::forward<Args>(args)...);
-    isGoing = false;
+    isOk = false;
   }
   /// Reports that `what` should stand there, or come next, and gives up.
   void expected(SourceRange at, StringRef what) {
@@ -238,7 +238,7 @@ public:
 
   /// Begins an item of the head: takes its key, a word that may be empty.
   StringRef takeKey() {
-    restart();
+    recover();
     StringRef key = takeWord(keyAt);
     keyLine = line;
     return key;
@@ -265,7 +265,7 @@ private:
   StringRef text;
   const char *at, *end;
   const char *lineStart;
-  bool isGoing = true;
+  bool isOk = true;
   uint32_t line = 1, keyLine = 0;
   SourceRange keyAt;
 };

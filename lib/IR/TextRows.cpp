@@ -10,11 +10,12 @@ public:
   TextRows(TextReader reader, StringRef fileName, Program &program,
            DiagnosticEngine &diags)
       : text(reader), program(program), diags(diags),
-        ownSites(program, fileName) {
-    kindOfLetter.fill(noKind);
+        cellSites(program, fileName) {
+    kindOfMnemonic.fill(noKind);
     for (auto [i, info] : llvm::enumerate(program.kinds().rows()))
-      if (info.letters.size() == 1)
-        kindOfLetter[static_cast<unsigned char>(info.letters[0])] = uint16_t(i);
+      if (info.mnemonic.size() == 1)
+        kindOfMnemonic[static_cast<unsigned char>(info.mnemonic[0])] =
+            uint16_t(i);
   }
 
   void read() {
@@ -38,8 +39,8 @@ private:
       return text.skipPastBrace();
     uint32_t number = text.number("a rank", Program::maxRanks - 1);
     // The actions of a rank that cannot be are read for their errors.
-    appending = text.going() && beginRank(number, at);
-    text.restart();
+    appending = text.ok() && beginRank(number, at);
+    text.recover();
     if (!text.expect("{"))
       return text.skipPastBrace();
     nowPhase = PhaseId();
@@ -54,9 +55,9 @@ private:
         break;
       }
       row();
-      text.restart();
+      text.recover();
     }
-    text.restart();
+    text.recover();
   }
 
   /// Begins the list of the rank and of those that were left out before it;
@@ -99,7 +100,7 @@ private:
 
   void phase() {
     std::string name = text.string("the name of a phase");
-    if (!text.going())
+    if (!text.ok())
       return;
     if (!llvm::is_contained(program.phases(), name) &&
         program.phases().size() > Program::maxPhases)
@@ -131,9 +132,9 @@ private:
     uint32_t count = 1;
     int32_t advance = 0;
     if (text.point)
-      turns();
+      readFamilyTripCount();
     else
-      count = turns(at, advance);
+      count = readTripCount(at, advance);
     if (!text.expect("{"))
       return text.skipPastBrace();
     if (inLoop)
@@ -149,25 +150,25 @@ private:
   }
 
   /// `4 advance -1`
-  uint32_t turns(SourceRange at, int32_t &advance) {
-    uint32_t count = text.number("how often it turns");
+  uint32_t readTripCount(SourceRange at, int32_t &advance) {
+    uint32_t count = text.number("how often it runs");
     if (count == 0)
-      text.report<diag::IrExpected>(at, "a number of turns, at least 1");
+      text.report<diag::IrExpected>(at, "a number of iterations, at least 1");
     text.expectWord("advance");
     text.skipSpace();
     bool down = text.acceptNext('-');
-    advance =
-        int32_t(text.number("what a turn adds to microbatches", INT32_MAX));
+    advance = int32_t(
+        text.number("what an iteration adds to microbatches", INT32_MAX));
     advance = down ? -advance : advance;
     return count;
   }
 
   /// `j in 0..n + 1`, of a family.
-  void turns() {
+  void readFamilyTripCount() {
     text.expectWord("j");
     text.expectWord("in");
     text.expect("0..");
-    LinearText end = text.linear("the turns of a loop");
+    AffineTerm end = text.parseAffine("the iterations of a loop");
     if (end.c != 1 || end.n != 1 || end.j != 0)
       text.expected("`j in 0..n + 1`");
   }
@@ -202,7 +203,7 @@ private:
     if (!cellParts(action))
       return false;
     if (action.site == SiteId() && appending)
-      action.site = ownSites.add(text.lineNumber(), text.columnOf(from));
+      action.site = cellSites.add(text.lineNumber(), text.columnOf(from));
     if (program.size() == UINT32_MAX - 1) {
       diags.report<diag::IrTooMany>(text.rangeFrom(from), UINT32_MAX - 1,
                                     "actions");
@@ -218,34 +219,35 @@ private:
     const char *from = text.place();
     bool hasStage = text.isDigitNext();
     uint32_t stage = hasStage ? text.digits("a stage", UINT32_MAX - 1) : 0;
-    StringRef letters = text.takeWhile(TextReader::isKindChar);
-    std::optional<KindId> kind = kindOf(letters);
-    if (!text.going())
+    StringRef mnemonic = text.takeWhile(TextReader::isKindChar);
+    std::optional<KindId> kind = kindOf(mnemonic);
+    if (!text.ok())
       return skippedCell();
-    bool grows = text.point && text.acceptNext('[');
-    bool hasMicrobatch = grows || text.isDigitNext();
+    bool isAffine = text.point && text.acceptNext('[');
+    bool hasMicrobatch = isAffine || text.isDigitNext();
     KindScope scope =
         kind ? program.kinds()[*kind].scope : KindScope::Microbatch;
     if (!kind || hasMicrobatch != (scope == KindScope::Microbatch) ||
         hasStage == (scope == KindScope::Rank))
-      return noAction(from, kind ? StringRef() : letters);
+      return noAction(from, kind ? StringRef() : mnemonic);
     uint32_t microbatch =
-        grows           ? text.growing("a microbatch", Program::maxMicrobatches)
+        isAffine
+            ? text.parseAffineNumber("a microbatch", Program::maxMicrobatches)
         : hasMicrobatch ? text.digits("a microbatch", Program::maxMicrobatches)
                         : Action::noMicrobatch;
-    if (grows)
+    if (isAffine)
       text.expect("]");
     std::optional<uint32_t> pipe, peer, site;
-    if (text.going() && scope == KindScope::Stage && text.acceptNext(':'))
+    if (text.ok() && scope == KindScope::Stage && text.acceptNext(':'))
       pipe = text.digits("a pipe", UINT32_MAX - 1);
     const KindInfo &info = program.kinds()[*kind];
-    bool goesOut = info.isSend() || info.meeting == Meeting::To;
-    if (text.going() && info.hasPeer() && text.acceptNext(goesOut ? '>' : '<'))
+    bool goesOut = info.isSend() || info.collective == Collective::To;
+    if (text.ok() && info.hasPeer() && text.acceptNext(goesOut ? '>' : '<'))
       peer = text.digits("a stage", UINT32_MAX - 1);
     StringRef withoutSite = text.textFrom(from);
-    if (text.going() && text.acceptNext('@'))
+    if (text.ok() && text.acceptNext('@'))
       site = text.digits("a site", UINT32_MAX - 1);
-    if (!text.going())
+    if (!text.ok())
       return skippedCell();
     if (!atCellEnd())
       return noAction(from);
@@ -255,7 +257,7 @@ private:
 
   /// Moves to where the next cell may begin, and restarts.
   void skipCell() {
-    text.restart();
+    text.recover();
     text.takeWhile([](char c) {
       return !TextReader::isSpace(c) && !StringRef("();{}").contains(c);
     });
@@ -274,10 +276,10 @@ private:
     });
   }
 
-  std::optional<KindId> kindOf(StringRef letters) const {
-    if (letters.size() != 1)
-      return program.kinds().find(letters);
-    uint16_t kind = kindOfLetter[static_cast<unsigned char>(letters[0])];
+  std::optional<KindId> kindOf(StringRef mnemonic) const {
+    if (mnemonic.size() != 1)
+      return program.kinds().find(mnemonic);
+    uint16_t kind = kindOfMnemonic[static_cast<unsigned char>(mnemonic[0])];
     return kind == noKind ? std::nullopt : std::optional(KindId(kind));
   }
 
@@ -297,7 +299,7 @@ private:
     action.kind = kind;
     action.microbatch = microbatch;
     if (microbatch == Action::noMicrobatch)
-      return placeWhole(action, stage, pipeNumber, text.range(cell)) &&
+      return locateCell(action, stage, pipeNumber, text.range(cell)) &&
              placePeer(action, program.pipe(action.pipe), peer, cell);
     if (lastPipe >= program.pipes().size() ||
         !program.pipes()[lastPipe].hasMicrobatch(microbatch)) {
@@ -308,7 +310,7 @@ private:
     }
     const Pipe &pipe = program.pipes()[lastPipe];
     if (inLoop &&
-        !checkLastTurn(*inLoop, microbatch, pipe, text.range(cell), diags))
+        !checkLastIteration(*inLoop, microbatch, pipe, text.range(cell), diags))
       return false;
     uint32_t lastStage = std::max(stage, peer.value_or(0));
     if (lastStage >= pipe.numStages())
@@ -326,7 +328,7 @@ private:
     if (!info.hasPeer())
       return true;
     if (!peer && !info.isCompute())
-      peer = action.stage.value + (info.goesUp() ? 1 : -1);
+      peer = action.stage.value + (info.goesToLaterStage() ? 1 : -1);
     if (!peer || *peer >= pipe.numStages())
       return diags.report<diag::IrNoPeer>(text.range(cell), cell);
     action.peer = StageId(*peer);
@@ -334,13 +336,13 @@ private:
   }
 
   /// The same for an action of a stage or a rank.
-  bool placeWhole(Action &action, uint32_t stage, std::optional<uint32_t> pipe,
+  bool locateCell(Action &action, uint32_t stage, std::optional<uint32_t> pipe,
                   SourceRange at) {
     RankId rank(std::max(program.ranksBegun(), 1u) - 1);
     if (program.kindOf(action).scope == KindScope::Rank)
-      return placeOnRank(action, program.head(), rank, at, diags);
+      return assignFirstStage(action, program.head(), rank, at, diags);
     if (pipe && *pipe >= program.pipes().size())
-      return diags.report<diag::IrNoEntry>(at, "pipe", *pipe);
+      return diags.report<diag::IrUndefined>(at, "pipe", *pipe);
     std::optional<PipeId> other;
     SmallVector<PipeId> hosts;
     for (PipeId id : program.pipeIds()) {
@@ -370,16 +372,16 @@ private:
   bool setSite(Action &action, uint32_t site, const char *from) {
     action.site = SiteId(site);
     if (site != 0 && site < program.sites().size() &&
-        !ownSites.isOwn(action.site))
+        !cellSites.isFromThisFile(action.site))
       return true;
-    return diags.report<diag::IrNoEntry>(text.rangeFrom(from), "site", site);
+    return diags.report<diag::IrUndefined>(text.rangeFrom(from), "site", site);
   }
 
   TextReader text;
   Program &program;
   DiagnosticEngine &diags;
-  OwnSites ownSites;
-  std::array<uint16_t, 256> kindOfLetter;
+  CellSites cellSites;
+  std::array<uint16_t, 256> kindOfMnemonic;
   PhaseId nowPhase;
   uint32_t lastPipe = 0;
   bool appending = false; ///< The rank exists, so that its actions count.

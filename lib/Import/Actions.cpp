@@ -5,7 +5,7 @@
 
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Calls.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 
 using namespace ppcc;
 
@@ -124,7 +124,7 @@ private:
     const Program &program = cells.program;
     ActionId row(latest.row);
     return context.diags.report<diag::ImportCallName>(
-        placeOf(program, row, context.sources),
+        locationOf(program, row, context.sources),
         latest.given.empty() ? cell(program, row) : quote(latest.given),
         latest.right.empty() ? "no call" : fmt::format("`{}`", latest.right));
   }

@@ -64,24 +64,24 @@ static StringRef takeDigits(StringRef &text) {
 /// False when the cell is wrong, after a report, or is left out.
 bool CellReader::readAction(StringRef cell, bool joined) {
   StringRef rest = cell, stageDigits = takeDigits(rest);
-  StringRef letters =
+  StringRef mnemonic =
       rest.take_while([](char c) { return llvm::isAlpha(c) || c == '_'; });
-  rest = rest.drop_front(letters.size());
-  if (stageDigits.empty() || letters.empty())
+  rest = rest.drop_front(mnemonic.size());
+  if (stageDigits.empty() || mnemonic.empty())
     return notAnAction(cell);
   auto stage = number(stageDigits, "a stage", Program::maxStages - 1);
   if (!stage)
     return false;
-  auto *foreign = findBy(rules.foreign, letters, &ForeignWord::letters);
+  auto *foreign = findBy(rules.foreign, mnemonic, &ForeignWord::mnemonic);
   if (foreign && !joined && rest.empty() != foreign->hasMicrobatch &&
       llvm::all_of(rest, llvm::isDigit)) {
-    if (!foreign->isSilent && lost++ == 0)
-      firstLost = cell;
+    if (!foreign->isSilent && dropped++ == 0)
+      firstDropped = cell;
     return false;
   }
-  auto kindId = program.kinds().find(letters);
+  auto kindId = program.kinds().find(mnemonic);
   if (!kindId)
-    return notAnAction(cell, letters.str());
+    return notAnAction(cell, mnemonic.str());
   const KindInfo &info = program.kinds()[*kindId];
 
   Action action;
@@ -161,7 +161,7 @@ void CellReader::readCall(StringRef cell) {
 std::string CellReader::nameOfRows(ArrayRef<ActionId> rows) const {
   std::string name = "OVERLAP";
   for (ActionId row : rows)
-    name += "_" + program.kindOf(row).letters;
+    name += "_" + program.kindOf(row).mnemonic;
   return name;
 }
 
@@ -195,9 +195,9 @@ std::optional<uint32_t> CellReader::number(StringRef digits, StringRef what,
 }
 
 /// Reports a cell, with what its letters may have been meant to be.
-bool CellReader::notAnAction(StringRef cell, std::string letters) {
+bool CellReader::notAnAction(StringRef cell, std::string mnemonic) {
   return context.diags.report<diag::ImportNotAnAction>(
-      range(cell), quote(cell), kindHint(program.kinds(), letters));
+      range(cell), quote(cell), kindHint(program.kinds(), mnemonic));
 }
 
 bool CellReader::append(Action action, StringRef cell) {

@@ -9,7 +9,7 @@ namespace ppcc {
 
 /// A word that stands where a kind does, for work that programs do not hold.
 struct ForeignWord {
-  StringRef letters;
+  StringRef mnemonic;
   bool isSilent; ///< Nothing is lost: the emitter writes it by itself.
   bool hasMicrobatch = false;
 };
@@ -52,8 +52,8 @@ public:
   };
   std::vector<Call> calls;
   /// The cells of foreign words that were lost.
-  StringRef firstLost;
-  size_t lost = 0;
+  StringRef firstDropped;
+  size_t dropped = 0;
 
 private:
   bool readAction(StringRef cell, bool joined);
@@ -64,7 +64,7 @@ private:
   void checkGroup(StringRef cell, StringRef suffix, uint32_t firstRow);
   std::optional<uint32_t> number(StringRef digits, StringRef what,
                                  uint32_t max);
-  bool notAnAction(StringRef cell, std::string letters = "");
+  bool notAnAction(StringRef cell, std::string mnemonic = "");
   RowRange rowsFrom(uint32_t first) const {
     return {ActionId(first), ActionId(program.size())};
   }

@@ -66,23 +66,23 @@ private:
   /// stages, either of them by pipe; or, of messages, a number by ranks.
   void readValues(StringRef what, CostSetting setting) {
     const CostRow &row = rowOf(setting.what);
-    CostSpread spread = row.spread;
-    bool isList = peek() == '[' || spread == CostSpread::Microbatches;
+    CostGranularity granularity = row.granularity;
+    bool isList = peek() == '[' || granularity == CostGranularity::Microbatches;
     if (row.isByStage() && peek() == '{')
       return object(what, [&](StringRef name) {
-        if (spread == CostSpread::Links && name.contains('-'))
+        if (granularity == CostGranularity::Links && name.contains('-'))
           readLink(what, name, setting);
         else
           readPipe(what, name, setting);
       });
-    if (!isList || spread == CostSpread::One) {
+    if (!isList || granularity == CostGranularity::One) {
       setting.values = {number(what, setting)};
       return add(std::move(setting));
     }
     setting.values = list(what, setting);
     if (row.isByStage())
       return addToEach(what, setting);
-    bool isOfRanks = spread == CostSpread::Ranks;
+    bool isOfRanks = granularity == CostGranularity::Ranks;
     if (checkCount(what, setting.values.size(),
                    isOfRanks ? head.numRanks : head.totalMicrobatches(),
                    isOfRanks ? "ranks" : "microbatches"))
@@ -97,7 +97,7 @@ private:
 
   bool checkCount(StringRef what, size_t count, uint64_t expected,
                   std::string_view things) {
-    if (count != expected && goesOn())
+    if (count != expected && isReading())
       diags.report<diag::CostCount>(lastPlace(), what, count,
                                     fmt::format("{} {}", expected, things));
     return count == expected;
@@ -159,7 +159,7 @@ private:
     auto text = scalar();
     auto value = isNumeric && text ? type.parse(*text) : std::nullopt;
     if (!value)
-      wrong(what, type.words);
+      wrong(what, type.description);
     return value.value_or(0);
   }
 

@@ -14,7 +14,7 @@ using namespace ppcc;
 using proof::Affine;
 namespace json = llvm::json;
 
-bool ppcc::isForAll(uint32_t file, SourceManager &sources) {
+bool ppcc::isFamilyFile(uint32_t file, SourceManager &sources) {
   StringRef text = sources.text(file);
   text.consume_front("\xEF\xBB\xBF");
   DiagnosticEngine ignored([](const Diagnostic &) {});
@@ -26,7 +26,7 @@ bool ppcc::isForAll(uint32_t file, SourceManager &sources) {
 /// The rows of all n of a family, from its programs of n = 1 and 2 and, of 1,
 /// what the next turns of its loops are.
 static proof::Template templateOf(const Program &first, const Program &second,
-                                  const Program &turned) {
+                                  const Program &atNextIteration) {
   proof::Template rows;
   auto line = [](int64_t a, int64_t b) { return Affine{2 * a - b, b - a, 0}; };
   for (auto [a, b] : llvm::zip(first.pipes(), second.pipes()))
@@ -35,15 +35,16 @@ static proof::Template templateOf(const Program &first, const Program &second,
   for (RankId rank : first.ranks()) {
     auto &ofRank = rows.ranks.emplace_back();
     ArrayRef<Loop> loops = loopsOf(first, rank);
-    uint32_t window = 0;
+    uint32_t loop = 0;
     for (ActionId id : first.rows(rank)) {
       Action action = first[id];
-      window += window != loops.size() && loops[window].end <= id;
-      bool turns = window != loops.size() && loops[window].begin <= id;
+      loop += loop != loops.size() && loops[loop].end <= id;
+      bool isLooped = loop != loops.size() && loops[loop].begin <= id;
       Affine microbatch = line(action.microbatch, second[id].microbatch);
-      microbatch.j = int64_t(turned[id].microbatch) - action.microbatch;
+      microbatch.j =
+          int64_t(atNextIteration[id].microbatch) - action.microbatch;
       ofRank.push_back({action.kind, action.pipe, action.stage, action.peer,
-                        action.joined, turns ? window : proof::noWindow,
+                        action.joined, isLooped ? loop : proof::noLoop,
                         microbatch, 0, action.phase, action.site});
     }
   }
@@ -73,7 +74,7 @@ public:
     if (claim == claims.end() || claim->verdict != "right") {
       bool isTold = claim != claims.end() && !claim->reason.empty();
       return context.diags.report<diag::ImportNoFamily>(
-          Place("-D " + free), free, *number,
+          Location("-D " + free), free, *number,
           isTold ? claim->reason : "no range holds it");
     }
     size_t i = claim - claims.begin();
@@ -93,32 +94,32 @@ public:
     return program;
   }
 
-  std::optional<proof::ProgramsForAll> readAll() {
+  std::optional<proof::ParametricProgram> readAll() {
     if (!split())
       return std::nullopt;
     if (!findBy(claims, "right", &proof::ProgramRange::verdict)) {
       wrong("none is right");
       return std::nullopt;
     }
-    proof::ProgramsForAll all{"", free, transports, claims};
+    proof::ParametricProgram all{"", free, transports, claims};
     for (size_t i = 0; i != claims.size(); ++i) {
       if (claims[i].verdict != "right")
         continue;
-      auto evidence = std::make_shared<proof::Programs>();
+      auto evidence = std::make_shared<proof::ResidueFamily>();
       bool isOne = claims[i].to == claims[i].from;
       auto first = head(i, isOne ? 0 : 1),
            second = first && !isOne ? head(i, 2) : first;
-      if (!second || !readRows(i, *first, evidence->carried))
+      if (!second || !readRows(i, *first, evidence->withMessages))
         return std::nullopt;
       evidence->base = claims[i].from;
       evidence->step = claims[i].modulus;
       evidence->preconnect = first->preconnect();
       if (!isOne)
-        evidence->next = second->params();
+        evidence->secondParams = second->params();
       Rows none;
       none.layout(std::vector<uint32_t>(first->numRanks()));
       evidence->head = first->withRows(std::move(none));
-      evidence->carried.head = &evidence->head.head();
+      evidence->withMessages.head = &evidence->head.head();
       all.schedule = first->name();
       all.ranges[i].programs = std::move(evidence);
     }
@@ -191,8 +192,8 @@ private:
     free = families->free;
     transports = families->transports;
     texts = std::move(families->families);
-    for (const FamilyText &family : texts) {
-      auto [from, growth, turn] = family.values;
+    for (const FamilyHeader &family : texts) {
+      auto [from, growth, iteration] = family.values;
       int64_t modulus = std::max<int64_t>(growth, 1);
       proof::ProgramRange claim{modulus, from % modulus, from, {}, "", "", {}};
       if (family.count)
@@ -214,7 +215,7 @@ private:
       return head(family(i), claims[i].from + claims[i].modulus * n);
     auto program = at(i, n, 0);
     if (program)
-      *program = program->restated(Rows());
+      *program = program->withEquivalentRows(Rows());
     return program;
   }
   std::optional<Program> at(size_t i, int64_t n, int64_t j) {
@@ -225,10 +226,10 @@ private:
     if (!parsed) {
       auto first = at(i, 1, 0);
       auto second = first ? at(i, 2, 0) : std::nullopt;
-      auto turned = second ? at(i, 1, 1) : std::nullopt;
-      if (turned)
-        rows = templateOf(*first, *second, *turned);
-      return turned.has_value();
+      auto atNextIteration = second ? at(i, 1, 1) : std::nullopt;
+      if (atNextIteration)
+        rows = templateOf(*first, *second, *atNextIteration);
+      return atNextIteration.has_value();
     }
     std::string fault = proof::readTemplate(
         family(i), head.head(),
@@ -257,7 +258,7 @@ private:
       if (name != free || StringRef(value).getAsInteger(10, number) ||
           number < 1)
         return context.diags.report<diag::ImportFamilyValue>(
-            Place("-D " + name), free);
+            Location("-D " + name), free);
       result = number;
     }
     if (!result)
@@ -319,7 +320,7 @@ private:
   std::vector<std::string> transports;
   std::vector<proof::ProgramRange> claims; ///< Without programs.
   std::optional<json::Value> parsed;
-  std::vector<FamilyText> texts; ///< Of text.
+  std::vector<FamilyHeader> texts; ///< Of text.
 };
 
 } // namespace
@@ -328,7 +329,7 @@ std::optional<Program> ppcc::importFamilies(ImportContext &context) {
   return FamilyReader(context).readOne();
 }
 
-std::optional<proof::ProgramsForAll>
+std::optional<proof::ParametricProgram>
 ppcc::readFamilies(ImportContext &context) {
   return FamilyReader(context).readAll();
 }

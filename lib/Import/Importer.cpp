@@ -49,7 +49,7 @@ std::optional<Program> ppcc::importProgram(const Importer &importer,
   uint64_t found = program->totalMicrobatches();
   if (context.options.microbatches && *context.options.microbatches != found)
     return context.diags.report<diag::ImportMicrobatchCount>(
-        Place(context.sources.name(context.file).str()), found,
+        Location(context.sources.name(context.file).str()), found,
         *context.options.microbatches);
   return program;
 }

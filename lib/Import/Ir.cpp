@@ -19,7 +19,7 @@ std::optional<Program> ppcc::importIr(ImportContext &context) {
   auto program = parseProgram(context.file, context.sources, context.diags);
   if (!program || program->loops().empty())
     return program;
-  if (flatSize(*program) > context.options.maxActions)
+  if (unrolledSize(*program) > context.options.maxActions)
     return context.diags.report<diag::ImportTooMany>(
         {}, context.options.maxActions, "actions");
   return unrolled(*program);

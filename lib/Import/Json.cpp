@@ -36,19 +36,19 @@ public:
   }
 
   /// Nothing, too, where the file is `forAll` values of a parameter.
-  std::optional<Program> read(bool &forAll) {
+  std::optional<Program> read(bool &isFamily) {
     enum { Needed, Optional };
-    forAll = json.object("the program",
-                         {
+    isFamily = json.object("the program",
+                           {
 #define HEAD(Item, Text, Json, Need)                                           \
   {Json, [&] { read##Item(Json); }, Need == Optional},
 #define HEAD_SECTION(Item, Json, Need) HEAD(Item, "", Json, Need)
 #define HEAD_JSON(Item, Json, Need) HEAD(Item, "", Json, Need)
 #include "ppcc/IR/Head.def"
-                         },
-                         "families");
+                           },
+                           "families");
     json.expectEnd();
-    if (forAll || !json.isGood())
+    if (isFamily || !json.isGood())
       return std::nullopt;
     program.setFacts({{}, std::move(preconnect)});
     return std::move(program);
@@ -124,7 +124,7 @@ private:
   void readVersion(StringRef key) {
     auto version = json.integer();
     if ((!version || *version < formatVersion || *version > gapsVersion) &&
-        json.goesOn())
+        json.isReading())
       diags.report<diag::ImportJsonVersion>(
           json.lastPlace(), quote(json.last()), "1, 2", gapsVersion);
   }
@@ -254,7 +254,7 @@ private:
 bool ppcc::beginsJson(StringRef text) { return text.starts_with("{"); }
 
 std::optional<Program> ppcc::importJson(ImportContext &context) {
-  bool forAll = false;
-  auto program = ProgramReader(context).read(forAll);
-  return forAll ? importFamilies(context) : program;
+  bool isFamily = false;
+  auto program = ProgramReader(context).read(isFamily);
+  return isFamily ? importFamilies(context) : program;
 }

@@ -20,7 +20,7 @@ public:
     declarations.begin();
     size_t errorsBefore = json.diags.errorCount();
     json.object("a kind", {
-                              json.textField("letters", info.letters),
+                              json.textField("letters", info.mnemonic),
                               json.textField("class", kindClass),
 #define KIND(Name, Member)                                                     \
   {Name, [&] { read(Name, info, Member); }, /*isOptional=*/true},
@@ -53,7 +53,7 @@ private:
 
   void read(StringRef key, KindInfo &info, uint8_t KindInfo::*lane) {
     auto find = [&](StringRef name) {
-      return isName(name) ? head.kinds.lane(name) : std::nullopt;
+      return isIdentifier(name) ? head.kinds.lane(name) : std::nullopt;
     };
     info.*lane = json.word(key, find,
                            fmt::format("a word, the name of one of at most {} "
@@ -86,23 +86,24 @@ private:
     info.*count = uint32_t(json.number(key, 1, UINT32_MAX));
   }
 
-  void read(StringRef key, KindInfo &info, Meeting KindInfo::*) {
+  void read(StringRef key, KindInfo &info, Collective KindInfo::*) {
     if (json.peek() == '[') {
-      info.meeting = Meeting::Stages;
-      constexpr int64_t most = Program::maxStages;
-      return json.list(
-          key, [&] { info.stages.push_back(json.number(key, -most, most)); });
+      info.collective = Collective::Stages;
+      constexpr int64_t maxStage = Program::maxStages;
+      return json.list(key, [&] {
+        info.stages.push_back(json.number(key, -maxStage, maxStage));
+      });
     }
     std::string text = json.string(key);
     StringRef name = text;
     bool isOutside = name.consume_front("outside ");
-    if (isOutside && isName(name)) {
-      info.meeting = Meeting::Outside;
+    if (isOutside && isIdentifier(name)) {
+      info.collective = Collective::Outside;
       info.outside = name.str();
       return;
     }
-    if (auto one = isOutside ? std::nullopt : findMeeting(name)) {
-      info.meeting = *one;
+    if (auto one = isOutside ? std::nullopt : findCollective(name)) {
+      info.collective = *one;
       return;
     }
     json.wrong(key,
@@ -111,27 +112,27 @@ private:
   }
 
   void addBuiltIn(const KindInfo &info, StringRef kindClass) {
-    auto id = head.kinds.find(info.letters);
+    auto id = head.kinds.find(info.mnemonic);
     if (id && kindClassName(head.kinds[*id].kindClass) == kindClass)
       return kinds.push_back(*id);
     std::vector<std::string> known;
     const KindTable builtIn;
     for (const KindInfo &info : builtIn.rows())
       known.push_back(
-          fmt::format("{} ({})", info.letters, kindClassName(info.kindClass)));
+          fmt::format("{} ({})", info.mnemonic, kindClassName(info.kindClass)));
     json.wrong("kinds", "among " + llvm::join(known, ", "));
   }
 
   void declare(KindInfo info) {
-    if (!canNameKind(info.letters))
+    if (!canNameKind(info.mnemonic))
       return json.wrong("letters", "letters and underscores, and no word of "
                                    "the text of programs");
-    if (head.kinds.find(info.letters))
+    if (head.kinds.find(info.mnemonic))
       return json.wrong("kinds", fmt::format("told apart: `{}` is there twice",
-                                             info.letters));
+                                             info.mnemonic));
     if (head.kinds.size() == KindTable::maxKinds)
       return json.tooMany(KindTable::maxKinds, "kinds of actions");
-    if (!checkMeeting(info, json.lastPlace(), json.diags))
+    if (!checkCollective(info, json.lastPlace(), json.diags))
       return;
     info.kindClass = KindClass::Declared;
     kinds.push_back(declarations.declare(std::move(info)));

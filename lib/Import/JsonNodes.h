@@ -22,19 +22,19 @@ public:
                  json.listField("patterns", [&] { pattern(); })});
     if (json.isGood())
       checkPatterns(head, patternPlaces, json.diags, [&](SourceRange) {
-        json.tooMany(maxPatternPlaces, "places in patterns");
+        json.tooMany(maxPatternPositions, "places in patterns");
       });
   }
 
 private:
   JsonField wordsField(StringRef what, std::vector<std::string> &words,
-                       size_t most) {
+                       size_t maxWords) {
     return json.listField(what, [=, this, &words] {
       auto word = json.string();
-      if (!word || !isName(*word))
+      if (!word || !isIdentifier(*word))
         json.wrong(what, "a list of words: letters, digits and underscores");
-      else if (words.size() == most)
-        json.tooMany(most, what);
+      else if (words.size() == maxWords)
+        json.tooMany(maxWords, what);
       else
         words.push_back(std::move(*word));
     });
@@ -49,7 +49,8 @@ private:
   }
 
   /// The integers of a row, of which there are `least` at least.
-  SmallVector<int64_t, 8> row(StringRef what, size_t least, StringRef form) {
+  SmallVector<int64_t, 8> row(StringRef what, size_t minNumbers,
+                              StringRef form) {
     SmallVector<int64_t, 8> values;
     bool areIntegers = true;
     bool isList = json.array([&] {
@@ -57,7 +58,7 @@ private:
       areIntegers &= value.has_value();
       values.push_back(value.value_or(0));
     });
-    if (isList && areIntegers && values.size() >= least)
+    if (isList && areIntegers && values.size() >= minNumbers)
       return values;
     json.wrong(what, form);
     return {};
@@ -87,7 +88,7 @@ private:
       auto text = json.scalar();
       auto cost = text ? number.parse(*text) : std::nullopt;
       if (!cost)
-        json.wrong("costs", number.words);
+        json.wrong("costs", number.description);
       costs.push_back(cost.value_or(0));
     };
     json.object(

@@ -114,7 +114,7 @@ private:
   void readTensor(Tensor &tensor) {
     auto readName = [&] {
       tensor.name = json.string("name");
-      if (!isName(tensor.name))
+      if (!isIdentifier(tensor.name))
         json.wrong("name", "a word, the name of a tensor");
     };
     auto readType = [&] {
@@ -126,7 +126,7 @@ private:
         "a tensor",
         {{"name", readName}, {"type", readType}, json.listField("dims", [&] {
            tensor.dims.push_back(
-               json.number("dims", Tensor::varies, Tensor::maxDim));
+               json.number("dims", Tensor::dynamic, Tensor::maxDim));
          })});
   }
 
@@ -149,12 +149,12 @@ private:
   }
 
   void checkTensors(const Pipe &pipe, SourceRange place) {
-    findTensorFaults(pipe, [&](const EdgeTensors &edge, TensorFault fault) {
+    findTensorErrors(pipe, [&](const EdgeTensors &edge, TensorError fault) {
       if (json.diags.saturated())
         return;
       std::string name =
           fmt::format("the edge {} -> {}", edge.from.value, edge.to.value);
-      if (fault == TensorFault::NoEdge)
+      if (fault == TensorError::NoEdge)
         json.diags.report<diag::ImportNoEdge>(place, pipe.name, name);
       else
         json.diags.report<diag::ImportJsonTwice>(place, name);

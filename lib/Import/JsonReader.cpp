@@ -12,16 +12,16 @@ static constexpr unsigned maxDepth = 64;
 // ---- Reports ----
 
 bool JsonReader::fail(StringRef why) {
-  if (going)
+  if (isOpen)
     diags.report<diag::ImportNotJson>(range(StringRef(at, at != end)), why);
-  going = false;
+  isOpen = false;
   return false;
 }
 
 void JsonReader::wrong(StringRef what, StringRef form) {
-  if (going && !diags.saturated())
+  if (isOpen && !diags.saturated())
     shape(diags, lastPlace(), what, form);
-  going &= !diags.saturated();
+  isOpen &= !diags.saturated();
 }
 
 void JsonReader::tooMany(uint64_t limit, StringRef what) {
@@ -30,7 +30,7 @@ void JsonReader::tooMany(uint64_t limit, StringRef what) {
 }
 
 void JsonReader::expectEnd() {
-  if (peek() != 0 || (going && at != end))
+  if (peek() != 0 || (isOpen && at != end))
     fail("something stands behind the last `}`");
 }
 
@@ -39,7 +39,7 @@ void JsonReader::expectEnd() {
 char JsonReader::peek() {
   while (at != end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
     ++at;
-  return going && at != end ? *at : 0;
+  return isOpen && at != end ? *at : 0;
 }
 
 bool JsonReader::accept(char c) {
@@ -62,7 +62,7 @@ void JsonReader::items(char close, function_ref<void()> item) {
     expect(close, close == ']' ? "expected `,` or `]`" : "expected `,` or `}`");
   }
   --depth;
-  if (going)
+  if (isOpen)
     lastToken = StringRef(from, at - from);
 }
 
@@ -117,7 +117,7 @@ std::optional<std::string> JsonReader::string() {
 std::optional<StringRef> JsonReader::scalar() {
   char first = peek();
   skip();
-  if (!going || first == '[' || first == '{')
+  if (!isOpen || first == '[' || first == '{')
     return std::nullopt;
   return lastToken;
 }
@@ -229,7 +229,7 @@ bool JsonReader::takeNumber(bool &isInteger) {
 
 void JsonReader::takeWord() {
   for (StringRef word : {"true", "false", "null"})
-    if (going && StringRef(at, end - at).starts_with(word)) {
+    if (isOpen && StringRef(at, end - at).starts_with(word)) {
       lastToken = StringRef(at, word.size());
       at += word.size();
       return;
@@ -239,14 +239,14 @@ void JsonReader::takeWord() {
 
 // ---- Values of a form ----
 
-int64_t JsonReader::number(StringRef what, int64_t least, int64_t most) {
+int64_t JsonReader::number(StringRef what, int64_t min, int64_t max) {
   auto value = integer();
-  if (value && *value >= least && *value <= most)
+  if (value && *value >= min && *value <= max)
     return *value;
-  wrong(what, most < least
+  wrong(what, max < min
                   ? std::string("absent: there is nothing that it could name")
-                  : fmt::format("an integer from {} to {}", least, most));
-  return least;
+                  : fmt::format("an integer from {} to {}", min, max));
+  return min;
 }
 
 std::string JsonReader::string(StringRef what) {
@@ -306,7 +306,7 @@ bool JsonReader::object(StringRef what, ArrayRef<JsonField> fields,
       diags.report<diag::ImportJsonTwice>(lastPlace(), name);
     skip();
   });
-  if (!isObject || !going || diags.saturated())
+  if (!isObject || !isOpen || diags.saturated())
     return isOther;
   std::vector<std::string> missing;
   for (auto [field, value] : llvm::zip(fields, values))
@@ -319,7 +319,7 @@ bool JsonReader::object(StringRef what, ArrayRef<JsonField> fields,
   auto behind = std::pair(at, end);
   ++depth;
   for (auto [field, value] : llvm::zip(fields, values)) {
-    if (value.empty() || !going)
+    if (value.empty() || !isOpen)
       continue;
     std::tie(at, end) = std::pair(value.begin(), value.end());
     field.read();

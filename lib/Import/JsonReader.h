@@ -62,11 +62,11 @@ public:
   // ---- Reports ----
 
   /// Whether more is taken.
-  bool goesOn() const { return going; }
+  bool isReading() const { return isOpen; }
   /// Whether nothing was reported since the beginning.
   bool isGood() const { return diags.errorCount() == errorsBefore; }
   /// Takes nothing more.
-  void stop() { going = false; }
+  void stop() { isOpen = false; }
   /// Reports that the value taken last is not what `what` must be.
   void wrong(StringRef what, StringRef form);
   /// Reports that there is more than fits, and stops.
@@ -97,7 +97,7 @@ public:
   // ---- Values, and reports for those of another form ----
 
   /// An integer from `least` to `most`; else `least`.
-  int64_t number(StringRef what, int64_t least, int64_t most);
+  int64_t number(StringRef what, int64_t min, int64_t max);
   /// A string; else an empty one.
   std::string string(StringRef what);
   /// `otherwise` when it is no boolean.
@@ -143,10 +143,10 @@ public:
     return {name, [=, this, &value] { value = string(name); }};
   }
   template <class Number>
-  JsonField numberField(StringRef name, Number &value, int64_t least,
-                        int64_t most) {
+  JsonField numberField(StringRef name, Number &value, int64_t min,
+                        int64_t max) {
     return {name, [=, this, &value] {
-              value = static_cast<Number>(number(name, least, most));
+              value = static_cast<Number>(number(name, min, max));
             }};
   }
   JsonField listField(StringRef name, std::function<void()> element) {
@@ -177,7 +177,7 @@ private:
   size_t errorsBefore;
   StringRef lastToken;
   unsigned depth = 0;
-  bool going = true;
+  bool isOpen = true;
 };
 
 } // namespace ppcc

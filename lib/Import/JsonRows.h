@@ -15,7 +15,7 @@ public:
   /// The program may have `maxActions` actions, loops written out.
   JsonRows(JsonReader &json, size_t maxActions, Program &program)
       : json(json), maxActions(maxActions), program(program),
-        ownSites(program, json.sources.name(json.file)) {}
+        cellSites(program, json.sources.name(json.file)) {}
 
   /// The key `columns`.
   void readColumns() {
@@ -62,7 +62,7 @@ public:
     hasLoops = !program.loops().empty();
     if (!hasLoops || !json.isGood())
       return;
-    if (flatSize(program) > maxActions)
+    if (unrolledSize(program) > maxActions)
       return json.tooMany(maxActions, "actions");
     program = unrolled(program);
   }
@@ -79,7 +79,7 @@ private:
   /// fit.
   struct Column {
     StringRef name;
-    int64_t least, most;
+    int64_t min, max;
   };
   static constexpr Column columns[] = {
       {"kind", 0, 0xFF},
@@ -97,9 +97,9 @@ private:
     if (!row)
       return;
     for (auto [value, column] : llvm::zip(*row, columns))
-      if (value < column.least || value > column.most)
-        return json.wrong(column.name, fmt::format("from {} to {}",
-                                                   column.least, column.most));
+      if (value < column.min || value > column.max)
+        return json.wrong(column.name,
+                          fmt::format("from {} to {}", column.min, column.max));
     if (program.size() >= maxActions)
       return json.tooMany(maxActions, "actions");
     auto [kind, pipe, stage, microbatch, peer, phase, group, site] = *row;
@@ -124,8 +124,8 @@ private:
     checkPeer(action);
     checkMicrobatch(action);
     if (program.kindOf(action).scope == KindScope::Rank)
-      placeOnRank(action, program.head(), RankId(program.ranksBegun() - 1),
-                  json.lastPlace(), json.diags);
+      assignFirstStage(action, program.head(), RankId(program.ranksBegun() - 1),
+                       json.lastPlace(), json.diags);
     if (action.site == SiteId())
       action.site = ownSite(json.lastOffset());
     program.editRows().append(action);
@@ -184,7 +184,7 @@ private:
         ++line;
         lineStart = lineScanned + 1;
       }
-    return ownSites.add(line, uint32_t(offset - lineStart + 1));
+    return cellSites.add(line, uint32_t(offset - lineStart + 1));
   }
 
   /// Reads a loop of a rank, whose rows from `free` on are in none.
@@ -193,12 +193,12 @@ private:
     if (!values)
       return;
     auto [begin, rows, count, advance] = *values;
-    constexpr int64_t most = UINT32_MAX / 4;
-    if (begin < 0 || begin > most || rows < 1 || rows > most || count < 1 ||
-        count > most || advance < -INT32_MAX || advance > INT32_MAX)
-      return json.wrong("loops",
-                        "the first action, a number of actions, a number of "
-                        "turns, and what a turn adds to microbatches");
+    constexpr int64_t max = UINT32_MAX / 4;
+    if (begin < 0 || begin > max || rows < 1 || rows > max || count < 1 ||
+        count > max || advance < -INT32_MAX || advance > INT32_MAX)
+      return json.wrong(
+          "loops", "the first action, a number of actions, a number of "
+                   "iterations, and what an iteration adds to microbatches");
     ActionId first(program.begin(rank).value + begin);
     Loop loop{first, ActionId(first.value + rows), uint32_t(count),
               int32_t(advance)};
@@ -222,8 +222,9 @@ private:
     return llvm::all_of(RowRange{loop.begin, loop.end}, [&](ActionId row) {
       Action action = program[row];
       return !action.hasMicrobatch() ||
-             checkLastTurn(loop, action.microbatch, program.pipe(action.pipe),
-                           json.lastPlace(), json.diags);
+             checkLastIteration(loop, action.microbatch,
+                                program.pipe(action.pipe), json.lastPlace(),
+                                json.diags);
     });
   }
 
@@ -236,7 +237,7 @@ private:
   bool hasLoops = false;
 
   // The line of the last row that got a place of its own.
-  OwnSites ownSites;
+  CellSites cellSites;
   uint32_t line = 1;
   size_t lineStart = 0, lineScanned = 0;
 };

@@ -3,7 +3,7 @@
 
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/HeadChecks.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 
 using namespace ppcc;
 
@@ -17,7 +17,7 @@ public:
   bool run(bool severalPipes) {
     if (program.size() == 0)
       return context.diags.report<diag::ImportNoActions>(
-          Place(context.sources.name(context.file).str()));
+          Location(context.sources.name(context.file).str()));
     size_t errorsBefore = context.diags.errorCount();
     countMicrobatches();
     countStages();
@@ -44,7 +44,9 @@ private:
         if (program.kindOf(row).isCompute())
           visit(row, program[row], rank);
   }
-  Place place(ActionId row) { return placeOf(program, row, context.sources); }
+  Location place(ActionId row) {
+    return locationOf(program, row, context.sources);
+  }
 
   void countMicrobatches() {
     ActionId lowest;
@@ -97,7 +99,7 @@ private:
         first == last ? fmt::format("stage {} computes", first)
                       : fmt::format("stages {} to {} compute", first, last);
     context.diags.report<diag::ImportMissingStage>(
-        at == rows.end() ? Place() : place(*at), which, named);
+        at == rows.end() ? Location() : place(*at), which, named);
   }
 
   /// Puts each stage on the rank that computes it first; false when another
@@ -211,12 +213,13 @@ private:
   bool findPeer(ActionId row, Action &action, const KindInfo &info) {
     if (!action.hasPeer())
       // Stage 0 has no stage before it: that number is beyond the last.
-      action.peer = StageId(action.stage.value + (info.goesUp() ? 1 : -1));
+      action.peer =
+          StageId(action.stage.value + (info.goesToLaterStage() ? 1 : -1));
     if (action.peer.value >= stages)
       return context.diags.report<diag::ImportNoPeer>(place(row),
                                                       cell(program, row));
-    StageId from = info.goesUp() ? action.stage : action.peer,
-            to = info.goesUp() ? action.peer : action.stage;
+    StageId from = info.goesToLaterStage() ? action.stage : action.peer,
+            to = info.goesToLaterStage() ? action.peer : action.stage;
     auto &edges = program.editHead().pipes[action.pipe.value].skipEdges;
     if (from.value + 1 < to.value &&
         (edges.empty() || edges.back() != std::pair(from, to)))

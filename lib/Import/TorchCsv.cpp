@@ -7,7 +7,7 @@
 #include "Placement.h"
 
 #include "ppcc/Basic/Diagnostics/Import.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 
 using namespace ppcc;
 
@@ -40,7 +40,7 @@ public:
                                                   rankOfEmpty);
     if (message && messages == Messages::Forbidden)
       context.diags.report<diag::ImportHasMessages>(
-          placeOf(cells.program, *message, context.sources),
+          locationOf(cells.program, *message, context.sources),
           cell(cells.program, cells.program[*message]));
     checkCalls();
     if (context.diags.errorCount() != errorsBefore ||
@@ -98,7 +98,7 @@ private:
     for (const CellReader::Call &call : cells.calls)
       if (call.name != "batch")
         context.diags.report<diag::ImportCallName>(
-            placeOf(cells.program, ActionId(call.row), context.sources),
+            locationOf(cells.program, ActionId(call.row), context.sources),
             quote(call.name), "`batch`");
   }
 
@@ -112,18 +112,20 @@ private:
       return true;
     uint32_t stage = edge - ranks.begin();
     return context.diags.report<diag::ImportNoMessages>(
-        placeOfStage(cells.program, PipeId(), StageId(stage), context.sources),
+        locationOfStage(cells.program, PipeId(), StageId(stage),
+                        context.sources),
         stage, stage + 1, edge[0].value, edge[1].value);
   }
 
   void warn() {
     if (emptyCells != 0)
-      context.diags.report<diag::ImportIdleCells>(cells.range(firstEmpty),
-                                                  rankOfEmpty, emptyCells);
-    if (cells.lost != 0)
+      context.diags.report<diag::ImportEmptyCellsSkipped>(
+          cells.range(firstEmpty), rankOfEmpty, emptyCells);
+    if (cells.dropped != 0)
       context.diags.report<diag::ImportLeftOut>(
-          cells.range(cells.firstLost), cells.firstLost,
-          cells.lost == 1 ? "no other" : fmt::format("{}", cells.lost - 1));
+          cells.range(cells.firstDropped), cells.firstDropped,
+          cells.dropped == 1 ? "no other"
+                             : fmt::format("{}", cells.dropped - 1));
   }
 
   ImportContext &context;

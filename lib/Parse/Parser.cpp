@@ -19,7 +19,7 @@ namespace {
 
 /// Keeps no tokens among the children of a rule: those that mean something have
 /// a name in the grammar.
-class LeanParser final : public ScheduleParser {
+class TokenFreeParser final : public ScheduleParser {
 public:
   using ScheduleParser::ScheduleParser;
 
@@ -45,7 +45,7 @@ auto children(antlr4::ParserRuleContext *tree) {
 /// Builds nodes from the parse tree of a file without syntax errors: each field
 /// from what its rule has under the same name.
 class TreeBuilder {
-  using P = LeanParser;
+  using P = TokenFreeParser;
   using Tree = antlr4::ParserRuleContext;
   template <class T> using To = std::type_identity<T>;
 
@@ -80,7 +80,7 @@ private:
   }
   /// Where a statement is: its first word or, of actions and places, all of it
   /// but the semicolon.
-  static SourceRange placeOf(Tree *tree) {
+  static SourceRange rangeOfTree(Tree *tree) {
     SourceRange first = rangeOf(tree->getStart());
     size_t rule = tree->getRuleIndex();
     if (rule != P::RuleActionStmt && rule != P::RulePlaceStmt)
@@ -94,7 +94,7 @@ private:
 #define NODE(Name, Suffix, Label)                                              \
   template <class Rule>                                                        \
   const Name##Suffix *field(To<const Name##Suffix *>, Rule *rule) {            \
-    return context.keep(Name##Suffix{{Name##Suffix::ofKind, 0, placeOf(rule)},
+    return context.keep(Name##Suffix{{Name##Suffix::ofKind, 0, rangeOfTree(rule)},
 #define RECORD(Name, Label)                                                    \
   template <class Rule> Name field(To<Name>, Rule *rule) {                     \
     return Name(Name{
@@ -188,7 +188,7 @@ private:
       else
         branches.push_back(
             {std::exchange(condition, nullptr), field(To<Body>(), child)});
-    return context.make<IfStmt>(placeOf(tree), copy(branches));
+    return context.make<IfStmt>(rangeOfTree(tree), copy(branches));
   }
 
   Import field(To<Import>, P::ImportDeclContext *rule) {
@@ -206,8 +206,8 @@ private:
       diags.report<diag::UnexpectedToken>(rangeOf(rule->ranks),
                                           rule->isSeveral ? "list" : "number",
                                           "the name of a rank before `where`");
-    return context.make<OnRankItem>(placeOf(rule), rule->isSeveral != nullptr,
-                                    variable,
+    return context.make<OnRankItem>(rangeOfTree(rule),
+                                    rule->isSeveral != nullptr, variable,
                                     field(To<const Expr *>(), rule->condition),
                                     ranks, field(To<Body>(), rule->body));
   }
@@ -231,7 +231,7 @@ private:
       if (auto layout = parseLayout(value.text, value.range.begin, diags))
         for (const std::string &stage : *layout)
           stages.push_back(context.copy(stage));
-    return context.make<TextItem>(placeOf(rule), name, value, copy(stages));
+    return context.make<TextItem>(rangeOfTree(rule), name, value, copy(stages));
   }
 
   Entry field(To<Entry>, P::EntryContext *rule) {
@@ -350,7 +350,7 @@ static bool checkText(uint32_t source, const SourceManager &sources,
     return true;
   size_t offset = legal ? nul : std::min<size_t>(at - begin, nul);
   return diags.report<diag::NotText>(
-      Place(), sources.name(source), offset,
+      Location(), sources.name(source), offset,
       fmt::format("0x{:02x}", static_cast<unsigned char>(text[offset])));
 }
 
@@ -370,7 +370,7 @@ std::optional<File> ppcc::parseFile(uint32_t source,
 
   antlr4::ListTokenSource list(std::move(tokens));
   antlr4::CommonTokenStream stream(&list);
-  LeanParser parser(&stream);
+  TokenFreeParser parser(&stream);
   parser.removeErrorListeners();
   parser.setErrorHandler(std::make_shared<SyntaxErrors>(diags));
   auto *tree = parser.file();

@@ -92,7 +92,7 @@ static Token *last(antlr4::Parser *parser) {
 
 /// Whether the parser is right behind the name of an action, or of what else
 /// begins with one.
-static bool isBehindName(antlr4::Parser *parser) {
+static bool isAfterName(antlr4::Parser *parser) {
   antlr4::RuleContext *context = parser->getRuleContext();
   return context->getRuleIndex() == ScheduleParser::RuleActionStmt &&
          last(parser) ==
@@ -101,17 +101,18 @@ static bool isBehindName(antlr4::Parser *parser) {
 
 /// What people write who come from other languages, and what stands for it
 /// here; nothing for a mistake of another kind.
-static std::string meant(antlr4::Parser *parser, const Token *token) {
+static std::string foreignSyntaxHint(antlr4::Parser *parser,
+                                     const Token *token) {
   std::string text = token->getText(),
               before = last(parser) ? last(parser)->getText() : "";
   size_t rule = parser->getRuleContext()->getRuleIndex();
-  bool isBehindName = ::isBehindName(parser);
+  bool isAfterName = ::isAfterName(parser);
   auto isOneOf = [](StringRef word, ArrayRef<StringRef> words) {
     return llvm::is_contained(words, word);
   };
-  if (isBehindName && isOneOf(before, {"elif", "elsif", "elseif"}))
+  if (isAfterName && isOneOf(before, {"elif", "elsif", "elseif"}))
     return "`else if` says so";
-  if (text == "=" && isBehindName)
+  if (text == "=" && isAfterName)
     return fmt::format("`let {} = ...;` gives a name its value, once; what "
                        "changes is `i` of `for i in 0 .. n {{ }}`",
                        before);
@@ -143,8 +144,8 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
     return;
   }
   Token *before = last(parser);
-  bool isBehindName = ::isBehindName(parser);
-  std::string wanted = isBehindName         ? "`;` or `(`"
+  bool isAfterName = ::isAfterName(parser);
+  std::string wanted = isAfterName          ? "`;` or `(`"
                        : expected.isEmpty() ? "something else"
                                             : describe(parser, expected);
   // A line without its semicolon: the mistake is at the end of that line.
@@ -159,13 +160,14 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
       contains(expected, ScheduleLexer::ID) ||
       (before && (before->getText() == "(" || before->getText() == ","));
   auto instead = [&]() -> std::string {
-    if (std::string foreign = meant(parser, token); !foreign.empty())
+    if (std::string foreign = foreignSyntaxHint(parser, token);
+        !foreign.empty())
       return foreign;
-    if (mayBeName && !isBehindName && llvm::is_contained(words, text))
+    if (mayBeName && !isAfterName && llvm::is_contained(words, text))
       return fmt::format("`{}` is a keyword and cannot be a name", text);
     if (text == "=")
       return "`=` gives a name its value; `==` compares";
-    if (text == "[" && isBehindName)
+    if (text == "[" && isAfterName)
       return fmt::format("a chunk stands in round brackets, `{0}(0)`, and so "
                          "does a microbatch, `{0}(mb: 0)`",
                          before->getText());
@@ -283,7 +285,7 @@ Token *SyntaxErrors::singleTokenDeletion(antlr4::Parser *parser) {
   // Brackets, semicolons and `..` carry the structure that recovery relies on.
   std::string text = parser->getCurrentToken()->getText();
   bool isForeignLoop = text == "(" && last(parser)->getText() == "for";
-  return isBehindName(parser) || isForeignLoop ||
+  return isAfterName(parser) || isForeignLoop ||
                  llvm::is_contained({"{", "}", ";", ".."}, text)
              ? nullptr
              : DefaultErrorStrategy::singleTokenDeletion(parser);
@@ -291,7 +293,7 @@ Token *SyntaxErrors::singleTokenDeletion(antlr4::Parser *parser) {
 
 bool SyntaxErrors::singleTokenInsertion(antlr4::Parser *parser) {
   // What was meant is another statement: go on behind it.
-  return meant(parser, parser->getCurrentToken()).empty() &&
+  return foreignSyntaxHint(parser, parser->getCurrentToken()).empty() &&
          DefaultErrorStrategy::singleTokenInsertion(parser);
 }
 
@@ -316,7 +318,7 @@ void SyntaxErrors::reportMissingToken(antlr4::Parser *parser) {
   if (inErrorRecoveryMode(parser))
     return;
   beginErrorCondition(parser);
-  if (isBehindName(parser))
+  if (isAfterName(parser))
     return unexpected(parser, parser->getCurrentToken(),
                       getExpectedTokens(parser));
   // Where the token belongs: right after the one before.

@@ -25,7 +25,7 @@ public:
     if (!failed() && verify())
       for (const NamedPass &pass : pipeline)
         if (!failed() ||
-            (pass.kind == PassKind::CheckAnyway && !hasJudged(pass)))
+            (pass.kind == PassKind::CheckAlways && !hasChecked(pass)))
           runOne(pass);
     if (instrumentation.timePasses)
       printTimes();
@@ -37,7 +37,7 @@ private:
   void checkPrinted() {
     for (const std::string &name : instrumentation.printAfter)
       if (!findBy(pipeline, name, &NamedPass::name))
-        context.diags.report<diag::PassNotRun>({}, name);
+        context.diags.report<diag::PrintAfterUnusedPass>({}, name);
     for (RankId rank : instrumentation.print.ranks)
       if (rank.value >= program.numRanks())
         context.diags.report<diag::NothingToPrint>({}, "rank", rank.value,
@@ -55,29 +55,29 @@ private:
 
   /// Whether the pass has seen the program as it is, and would say the same
   /// again.
-  bool hasJudged(const NamedPass &pass) const {
-    return llvm::is_contained(judges, pass.name);
+  bool hasChecked(const NamedPass &pass) const {
+    return llvm::is_contained(checked, pass.name);
   }
 
   void runOne(const NamedPass &pass) {
     if (!program.loops().empty() && pass.kind != PassKind::Loops)
-      return context.diags.refuse<diag::PassTakesNoLoops>(Place(program.name()),
-                                                          pass.name);
+      return context.diags.refuse<diag::PassTakesNoLoops>(
+          Location(program.name()), pass.name);
     Clock::time_point start = Clock::now();
     PassResult result = pass.pass(program, context);
     times.push_back({pass.name, Clock::now() - start});
     assert((result != PassResult::Changed || pass.kind > PassKind::Check) &&
            "a check changed the program");
     if (result != PassResult::Unchanged && pass.kind > PassKind::Facts)
-      judges.clear();
+      checked.clear();
     else
-      judges.push_back(pass.name);
+      checked.push_back(pass.name);
     recordProofs();
     if (instrumentation.printAfterAll ||
         llvm::is_contained(instrumentation.printAfter, pass.name))
       print(pass.name);
     if (result == PassResult::Changed && !failed() && !verify())
-      context.diags.report<diag::BrokenByPass>(Place(program.name()),
+      context.diags.report<diag::BrokenByPass>(Location(program.name()),
                                                pass.name);
   }
 
@@ -100,7 +100,7 @@ private:
   }
   bool verify(Program &flat) {
     for (const NamedPass &pass : *instrumentation.verifyEach)
-      if (!failed() || pass.kind == PassKind::CheckAnyway)
+      if (!failed() || pass.kind == PassKind::CheckAlways)
         pass.pass(flat, context);
     return !failed();
   }
@@ -129,7 +129,7 @@ private:
   const Instrumentation &instrumentation;
   size_t errorsBefore;
   std::vector<StringRef>
-      judges; ///< The passes that ran since the program changed.
+      checked; ///< The passes that ran since the program changed.
   std::vector<std::pair<std::string, Clock::duration>> times;
 };
 

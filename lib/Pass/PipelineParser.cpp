@@ -45,7 +45,7 @@ private:
     if (!entry)
       diags.report<diag::UnknownPass>(rangeOf(name), name,
                                       didYouMean(name, registry.names()));
-    PassDraft draft;
+    PassBuilder draft;
     if (entry && !entry->isAlias())
       draft = entry->factory.draft();
     if (accept('{'))
@@ -58,7 +58,7 @@ private:
 
   /// Reads options up to the closing brace; without a draft only for their
   /// form.
-  void parseOptions(const Entry *entry, const PassDraft &draft) {
+  void parseOptions(const Entry *entry, const PassBuilder &draft) {
     BitVector given(entry ? entry->factory.options.size() : 0);
     if (accept('}'))
       return;
@@ -80,7 +80,7 @@ private:
                                            "`,` or `}`");
   }
 
-  void setOption(const Entry &entry, const PassDraft &draft, StringRef key,
+  void setOption(const Entry &entry, const PassBuilder &draft, StringRef key,
                  StringRef value, BitVector &given) {
     const auto &options = entry.factory.options;
     auto *option = findBy(options, key, &PassOptionInfo::name);

@@ -8,15 +8,15 @@ using namespace ppcc::proof;
 namespace {
 
 /// The checker of a transport, or of the data alone.
-struct CheckerOn {
-  CheckerOn(const Evidence &evidence, StringRef name)
-      : byData(name == "data"), transport(findTransport(name)),
-        program(byData ? evidence.byData : evidence.carried) {
-    if (byData || (transport && !program.ranks.empty()))
-      checker = Checker::of(program, byData ? nullptr : &*transport);
+struct TransportChecker {
+  TransportChecker(const Evidence &evidence, StringRef name)
+      : isDataOnly(name == "data"), transport(findTransport(name)),
+        program(isDataOnly ? evidence.withoutMessages : evidence.withMessages) {
+    if (isDataOnly || (transport && !program.ranks.empty()))
+      checker = Checker::of(program, isDataOnly ? nullptr : &*transport);
   }
 
-  bool byData;
+  bool isDataOnly;
   std::optional<Transport> transport;
   const Template &program;
   std::unique_ptr<const Checker> checker; ///< Null where there is nothing.
@@ -25,49 +25,50 @@ struct CheckerOn {
 } // namespace
 
 /// What is wrong with the rows and their order on one transport.
-static std::string faultOf(const Evidence &evidence, const Shown &shown) {
-  CheckerOn on(evidence, shown.transport);
-  if (!on.byData && !on.transport)
+static std::string faultOf(const Evidence &evidence,
+                           const OrderWitness &witness) {
+  TransportChecker on(evidence, witness.transport);
+  if (!on.isDataOnly && !on.transport)
     return "it is no transport";
   if (!on.checker)
     return "there are no messages";
-  if (!haveSameActions(on.program, evidence.byData))
+  if (!haveSameActions(on.program, evidence.withoutMessages))
     return "there are other actions with messages";
-  if (Finding found = on.checker->complete(); !found)
+  if (Finding found = on.checker->checkComplete(); !found)
     return found.why;
-  if (!on.byData)
-    if (Finding found = on.checker->matched(); !found)
+  if (!on.isDataOnly)
+    if (Finding found = on.checker->checkMatching(); !found)
       return found.why;
-  return on.checker->forward(shown.order).why;
+  return on.checker->checkAcyclic(witness.order).why;
 }
 
 /// What is wrong with the memory that ranks hold.
 static std::string faultOfMemory(const Evidence &evidence) {
   const Costs &costs = evidence.model->costs;
-  const Template &program = evidence.byData;
+  const Template &program = evidence.withoutMessages;
   if (costs.limits.empty())
     return "no memory is limited";
-  auto holdings = holdingsOf(program, costs);
-  if (!holdings)
+  auto memoryDeltas = memoryDeltasOf(program, costs);
+  if (!memoryDeltas)
     return "what actions hold is not clear";
   for (size_t rank = 0; rank != program.ranks.size(); ++rank)
-    for (Affine peak : peaksOf(program.ranks[rank], (*holdings)[rank]))
-      if (!isNatural(roomOf(costs, rank) - peak, program.last))
+    for (Affine peak : peaksOf(program.ranks[rank], (*memoryDeltas)[rank]))
+      if (!isNonNegative(memoryBudgetOf(costs, rank) - peak, program.last))
         return fmt::format("rank {} holds more than it may", rank);
   return "";
 }
 
 static std::string faultOfMakespan(const Claim &claim) {
   const Evidence &evidence = *claim.evidence;
-  CheckerOn on(evidence, claim.timed);
+  TransportChecker on(evidence, claim.makespanTransport);
   if (!evidence.times || !on.checker)
     return "nothing shows the makespan";
-  auto shown = on.checker->makespan(*evidence.times, evidence.model->costs);
-  if (!shown)
+  auto result = on.checker->makespan(*evidence.times, evidence.model->costs);
+  if (!result)
     return "the times are not such that each action waits";
   Formula formula =
-      Formula::of(shown->value, evidence.base, evidence.step, timeUnit);
-  formula.isExact = shown->isExact || !claim.makespan->isExact;
+      Formula::of(result->value, evidence.base, evidence.step, timeUnit);
+  formula.isExact = result->isExact || !claim.makespan->isExact;
   Formula wanted = *claim.makespan;
   wanted.isExact = true;
   return formula == wanted ? "" : "the makespan is another";
@@ -88,7 +89,7 @@ static std::string faultOfNumbers(const Claim &claim,
   if (!microbatches)
     return "";
   Affine count;
-  for (const Range &range : evidence.byData.pipes)
+  for (const MicrobatchRange &range : evidence.withoutMessages.pipes)
     count = count + range.count;
   if (!claim.to || !isOne)
     return Formula::of(count, evidence.base, evidence.step, 1) == *microbatches
@@ -114,16 +115,16 @@ static std::string faultOfClaim(const Claim &claim,
       !fault.empty())
     return fault;
   if (!isRight)
-    return Checker::of(evidence.byData, nullptr)
-                   ->isCircle(evidence.circle,
-                              (claim.from - evidence.base) / evidence.step)
+    return Checker::of(evidence.withoutMessages, nullptr)
+                   ->isCycle(evidence.cycle,
+                             (claim.from - evidence.base) / evidence.step)
                ? ""
-               : "the events do not wait in a circle";
+               : "the events do not wait in a cycle";
   std::set<std::string> seen;
-  for (const Shown &shown : evidence.shown) {
-    if (std::string fault = faultOf(evidence, shown); !fault.empty())
-      return shown.transport + ": " + fault;
-    seen.insert(shown.transport);
+  for (const OrderWitness &witness : evidence.orderWitnesses) {
+    if (std::string fault = faultOf(evidence, witness); !fault.empty())
+      return witness.transport + ": " + fault;
+    seen.insert(witness.transport);
   }
   if (claim.transports.empty())
     return "it says nothing of any transport";
@@ -135,7 +136,7 @@ static std::string faultOfClaim(const Claim &claim,
       return fault;
   if (!claim.makespan)
     return "";
-  if (!seen.count(claim.timed))
+  if (!seen.count(claim.makespanTransport))
     return "the makespan is that of another transport";
   return faultOfMakespan(claim);
 }
@@ -155,7 +156,8 @@ static int64_t firstOf(const Claim &claim, int64_t from) {
 }
 
 /// The first number that is in both, where neither ends.
-static std::optional<__int128> firstOfBoth(const Claim &a, const Claim &b) {
+static std::optional<__int128> firstCommonNumber(const Claim &a,
+                                                 const Claim &b) {
   // By the Chinese remainder theorem, with the inverse of a.modulus.
   int64_t u = 1, v = 0, r = a.modulus, s = b.modulus;
   while (s != 0) {
@@ -175,7 +177,7 @@ static std::optional<__int128> firstOfBoth(const Claim &a, const Claim &b) {
 }
 
 static bool overlap(const Claim &a, const Claim &b) {
-  auto number = firstOfBoth(a, b);
+  auto number = firstCommonNumber(a, b);
   return number && (!a.to || *number <= *a.to) && (!b.to || *number <= *b.to);
 }
 
@@ -187,7 +189,7 @@ static std::string faultOfNumbers(ArrayRef<Claim> claims) {
   if (claims.size() > most)
     return fmt::format("there are more than {} ranges", most);
   __int128 last = 0, count = 0;
-  std::map<int64_t, int64_t, std::greater<>> endless; // By modulus.
+  std::map<int64_t, int64_t, std::greater<>> unbounded; // By modulus.
   for (size_t i = 0; i != claims.size(); ++i) {
     const Claim &claim = claims[i];
     for (size_t k = 0; k != i; ++k)
@@ -196,10 +198,10 @@ static std::string faultOfNumbers(ArrayRef<Claim> claims) {
                            claim.from);
     last = std::max<__int128>(last, claim.to.value_or(claim.from));
     if (!claim.to)
-      ++endless[claim.modulus];
+      ++unbounded[claim.modulus];
   }
   Rational share;
-  for (auto [modulus, number] : endless)
+  for (auto [modulus, number] : unbounded)
     share = share + Rational(number, modulus);
   for (const Claim &claim : claims) {
     __int128 end = claim.to ? *claim.to : last;

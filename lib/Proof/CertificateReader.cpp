@@ -11,53 +11,55 @@ namespace json = llvm::json;
 namespace {
 
 /// Why a file is no certificate.
-struct Refusal {
+struct InvalidCertificate {
   std::string why;
 };
-[[noreturn]] void refuse(std::string why) { throw Refusal{std::move(why)}; }
+[[noreturn]] void refuse(std::string why) {
+  throw InvalidCertificate{std::move(why)};
+}
 
 /// No number of M is larger, and no model has more of anything.
-constexpr int64_t mostNumber = int64_t(1) << 40, mostStep = INT32_MAX,
-                  mostThings = 0xFFFE;
+constexpr int64_t maxNumber = int64_t(1) << 40, maxStep = INT32_MAX,
+                  maxItems = 0xFFFE;
 
 // ---- What is there, and is what it should be ----
 
-template <class Found> Found need(Found found, StringRef key) {
+template <class Found> Found require(Found found, StringRef key) {
   if (!found)
     refuse(fmt::format("`{}` is missing, or something else", key));
   return found;
 }
 std::string string(const json::Object &from, StringRef key) {
-  return need(from.getString(key), key)->str();
+  return require(from.getString(key), key)->str();
 }
-int64_t integer(const json::Object &from, StringRef key, int64_t least,
-                int64_t most) {
-  int64_t value = *need(from.getInteger(key), key);
-  if (value < least || value > most)
+int64_t integer(const json::Object &from, StringRef key, int64_t min,
+                int64_t max) {
+  int64_t value = *require(from.getInteger(key), key);
+  if (value < min || value > max)
     refuse(fmt::format("`{}` is out of range", key));
   return value;
 }
 const json::Array &array(const json::Object &from, StringRef key,
-                         size_t most = mostThings) {
-  const json::Array &items = *need(from.getArray(key), key);
-  if (items.size() > most)
+                         size_t max = maxItems) {
+  const json::Array &items = *require(from.getArray(key), key);
+  if (items.size() > max)
     refuse(fmt::format("`{}` has too many items", key));
   return items;
 }
 const json::Object &object(const json::Object &from, StringRef key) {
-  return *need(from.getObject(key), key);
+  return *require(from.getObject(key), key);
 }
 bool isNull(const json::Object &from, StringRef key) {
-  return need(from.get(key), key)->kind() == json::Value::Null;
+  return require(from.get(key), key)->kind() == json::Value::Null;
 }
-void hasOnly(const json::Object &from, ArrayRef<StringRef> keys) {
+void checkKeys(const json::Object &from, ArrayRef<StringRef> keys) {
   for (const auto &[key, value] : from)
     if (!llvm::is_contained(keys, StringRef(key)))
       refuse(fmt::format("`{}` is no key", StringRef(key)));
 }
 
 Rational rational(const json::Value &from, StringRef key) {
-  auto [numerator, denominator] = need(from.getAsString(), key)->split('/');
+  auto [numerator, denominator] = require(from.getAsString(), key)->split('/');
   int64_t a = 0, b = 1;
   if (numerator.getAsInteger(10, a) ||
       (!denominator.empty() && denominator.getAsInteger(10, b)) || b <= 0)
@@ -66,7 +68,7 @@ Rational rational(const json::Value &from, StringRef key) {
 }
 Formula formula(const json::Object &from) {
   auto part = [&](StringRef key) {
-    return rational(*need(from.get(key), key), key);
+    return rational(*require(from.get(key), key), key);
   };
   return {part("slope"), part("intercept"), true};
 }
@@ -87,10 +89,10 @@ int64_t time(const json::Value &from, StringRef key) {
   return value;
 }
 
-/// One, or a list of `count`, in which null, where there `mayRest`, is
-/// Costs::rest.
+/// One, or a list of `count`, in which null, where there `allowsNull`, is
+/// Costs::remainder.
 Costs::Values values(const json::Value &from, StringRef key, int64_t unit,
-                     size_t count, bool mayRest = false) {
+                     size_t count, bool allowsNull = false) {
   const json::Array *list = from.getAsArray();
   if (!list)
     return {amount(from, key, unit)};
@@ -98,8 +100,9 @@ Costs::Values values(const json::Value &from, StringRef key, int64_t unit,
     refuse(fmt::format("`{}` has another number of items", key));
   Costs::Values result;
   for (const json::Value &value : *list)
-    result.push_back(mayRest && value.getAsNull() ? Costs::rest
-                                                  : amount(value, key, unit));
+    result.push_back(allowsNull && value.getAsNull()
+                         ? Costs::remainder
+                         : amount(value, key, unit));
   return result;
 }
 
@@ -108,15 +111,15 @@ Costs::Values values(const json::Value &from, StringRef key, int64_t unit,
 class ModelReader {
 public:
   std::shared_ptr<const Model> read(const json::Object &from) {
-    hasOnly(from,
-            {"ranks", "forward_only", "pipes", "declared", "times", "group",
-             "groups", "links", "memory", "at_rest", "limits", "scales"});
-    model->numRanks = integer(from, "ranks", 1, mostThings);
+    checkKeys(from, {"ranks", "forward_only", "pipes", "declared", "times",
+                     "group", "groups", "links", "memory", "static_memory",
+                     "limits", "scales"});
+    model->numRanks = integer(from, "ranks", 1, maxItems);
     model->hasBackward = !from.get("forward_only");
     if (!model->hasBackward && from.getBoolean("forward_only") != true)
       refuse("`forward_only` is true, or not there");
     for (const json::Value &pipe : array(from, "pipes", 256))
-      readPipe(*need(pipe.getAsObject(), "pipes"));
+      readPipe(*require(pipe.getAsObject(), "pipes"));
     if (from.get("declared"))
       readKinds(array(from, "declared", KindTable::maxKinds / 2));
     byKind(from, "times", timeUnit, model->costs.times);
@@ -128,15 +131,15 @@ public:
       readGroup(object(from, "group"));
     if (from.get("groups"))
       for (const json::Value &group : array(from, "groups"))
-        readKnownGroup(*need(group.getAsObject(), "groups"));
+        readGroupTime(*require(group.getAsObject(), "groups"));
     if (from.get("links"))
       for (const json::Value &link : array(from, "links"))
-        readLink(*need(link.getAsObject(), "links"));
+        readLink(*require(link.getAsObject(), "links"));
     auto byRank = [&](StringRef key, Costs::Values &to) {
       if (const json::Value *found = from.get(key))
         to = values(*found, key, memoryUnit, model->numRanks);
     };
-    byRank("at_rest", model->costs.atRest);
+    byRank("static_memory", model->costs.staticMemory);
     byRank("limits", model->costs.limits);
     if (from.get("scales"))
       readScales(object(from, "scales"));
@@ -145,28 +148,28 @@ public:
 
 private:
   KindId kind(StringRef name) const {
-    return *need(model->kinds.find(name), name);
+    return *require(model->kinds.find(name), name);
   }
 
   void readPipe(const json::Object &from) {
-    hasOnly(from, {"stages", "edges", "gaps", "slices"});
+    checkKeys(from, {"stages", "edges", "gaps", "slices"});
     Pipe &pipe = model->pipes.emplace_back();
     for (const json::Value &rank : array(from, "stages")) {
-      int64_t value = *need(rank.getAsInteger(), "stages");
+      int64_t value = *require(rank.getAsInteger(), "stages");
       if (value < 0 || value >= model->numRanks)
         refuse("a stage is on a rank that is not there");
       pipe.rankOfStage.push_back(RankId(value));
     }
     stages += pipe.numStages();
     auto stage = [&](const json::Value &from) {
-      int64_t value = *need(from.getAsInteger(), "edges");
+      int64_t value = *require(from.getAsInteger(), "edges");
       if (value < 0 || value >= pipe.numStages())
         refuse("an edge has a stage that is not there");
       return StageId(value);
     };
     if (from.get("edges"))
       for (const json::Value &item : array(from, "edges")) {
-        const json::Array &ends = *need(item.getAsArray(), "edges");
+        const json::Array &ends = *require(item.getAsArray(), "edges");
         if (ends.size() != 2)
           refuse("an edge has two ends");
         pipe.skipEdges.push_back({stage(ends[0]), stage(ends[1])});
@@ -185,19 +188,19 @@ private:
     if (!ascends(pipe.skipEdges) || !ascends(pipe.gaps))
       refuse("edges and gaps are to ascend");
     if (from.get("slices"))
-      pipe.slices = integer(from, "slices", 1, mostStep);
+      pipe.slices = integer(from, "slices", 1, maxStep);
   }
 
   void readKinds(const json::Array &from) {
     for (const json::Value &item : from) {
-      const json::Object &declared = *need(item.getAsObject(), "declared");
+      const json::Object &declared = *require(item.getAsObject(), "declared");
       KindInfo info;
       info.kindClass = KindClass::Declared;
-      info.letters = string(declared, "name");
-      if (info.letters.size() > 100 ||
-          !llvm::all_of(info.letters,
+      info.mnemonic = string(declared, "name");
+      if (info.mnemonic.size() > 100 ||
+          !llvm::all_of(info.mnemonic,
                         [](char c) { return llvm::isAlnum(c) || c == '_'; }) ||
-          model->kinds.find(info.letters))
+          model->kinds.find(info.mnemonic))
         refuse("a declared kind has no name, or that of another");
       model->kinds.declare(std::move(info));
     }
@@ -207,41 +210,42 @@ private:
   }
 
   void readKind(const json::Object &from, KindInfo &info) {
-    hasOnly(from, {"name", "per", "lane", "required", "in_flight", "restores",
-                   "meets", "stages", "rules"});
-    info.scope = *need(
+    checkKeys(from, {"name", "per", "lane", "required", "in_flight", "restores",
+                     "collective", "stages", "rules"});
+    info.scope = *require(
         findEnum<KindScope>(kindScopeNames(), string(from, "per")), "per");
     info.lane = integer(from, "lane", 0, 255);
     info.isRequired = from.getBoolean("required").value_or(false);
     if (from.get("in_flight"))
-      info.inFlight = integer(from, "in_flight", 1, mostStep);
+      info.inFlight = integer(from, "in_flight", 1, maxStep);
     if (from.get("restores"))
       info.restores = kind(string(from, "restores"));
-    if (from.get("meets")) {
-      std::string name = string(from, "meets");
-      for (Meeting one : {Meeting::All, Meeting::Replicas, Meeting::Stages,
-                          Meeting::Outside, Meeting::To, Meeting::From})
-        if (name == meetingName(one))
-          info.meeting = one;
-      if (info.meeting == Meeting::None || !info.canMeet())
+    if (from.get("collective")) {
+      std::string name = string(from, "collective");
+      for (Collective one :
+           {Collective::All, Collective::Replicas, Collective::Stages,
+            Collective::Outside, Collective::To, Collective::From})
+        if (name == collectiveName(one))
+          info.collective = one;
+      if (info.collective == Collective::None || !info.isValidCollective())
         refuse("`meets` says nothing");
     }
     if (from.get("stages"))
       for (const json::Value &stage : array(from, "stages")) {
-        int64_t value = *need(stage.getAsInteger(), "stages");
-        if (value < -mostThings || value > mostThings)
+        int64_t value = *require(stage.getAsInteger(), "stages");
+        if (value < -maxItems || value > maxItems)
           refuse("`stages` is out of range");
         info.stages.push_back(static_cast<int32_t>(value));
       }
     if (from.get("rules"))
       for (const json::Value &item : array(from, "rules")) {
-        const json::Object &rule = *need(item.getAsObject(), "rules");
-        hasOnly(rule, {"before", "after"});
+        const json::Object &rule = *require(item.getAsObject(), "rules");
+        checkKeys(rule, {"before", "after"});
         bool isBefore = rule.get("before") != nullptr;
         KindRule &read = info.rules.emplace_back(KindRule{isBefore, {}});
         for (const json::Value &name :
              array(rule, isBefore ? "before" : "after"))
-          read.kinds.push_back(kind(*need(name.getAsString(), "rules")));
+          read.kinds.push_back(kind(*require(name.getAsString(), "rules")));
         if (read.kinds.empty() || rule.size() != 1)
           refuse("a rule names what it is about");
       }
@@ -254,24 +258,24 @@ private:
         to[kind(name).value] =
             values(value, key, unit, stages, key == "memory");
     for (const auto &[kind, list] : to)
-      if (llvm::is_contained(list, Costs::rest) &&
+      if (llvm::is_contained(list, Costs::remainder) &&
           !(model->kinds[KindId(kind)].defines & slot::WeightGrad))
         refuse("`null` is for those that make the gradients of weights");
   }
 
   void readGroup(const json::Object &from) {
-    hasOnly(from, {"sum", "max", "whole"});
+    checkKeys(from, {"sum", "max", "fixed"});
     if (from.size() != 1)
       refuse("`group` says one thing");
     model->costs.group = from.get("sum")   ? Costs::Group::Sum
                          : from.get("max") ? Costs::Group::Max
-                                           : Costs::Group::Whole;
+                                           : Costs::Group::Fixed;
     model->costs.factor = time(from.begin()->second, "group");
   }
 
-  void readKnownGroup(const json::Object &from) {
-    hasOnly(from, {"members", "time"});
-    auto members = readNumbers(from.get("members"), mostThings);
+  void readGroupTime(const json::Object &from) {
+    checkKeys(from, {"members", "time"});
+    auto members = readNumbers(from.get("members"), maxItems);
     std::vector<Costs::Member> key;
     if (!members || members->size() < 2)
       refuse("`members` are lists of kind, pipe and stage");
@@ -280,23 +284,23 @@ private:
         refuse("`members` are lists of kind, pipe and stage");
       key.push_back({uint32_t(one[0]), uint32_t(one[1]), uint32_t(one[2])});
     }
-    model->costs.groups[key] = time(*need(from.get("time"), "time"), "time");
+    model->costs.groups[key] = time(*require(from.get("time"), "time"), "time");
   }
 
   void readLink(const json::Object &from) {
-    hasOnly(from, {"pipe", "from", "to", "time"});
+    checkKeys(from, {"pipe", "from", "to", "time"});
     auto number = [&](StringRef key) {
-      return uint32_t(integer(from, key, 0, mostThings));
+      return uint32_t(integer(from, key, 0, maxItems));
     };
     model->costs.links[{number("pipe"), number("from"), number("to")}] =
-        time(*need(from.get("time"), "time"), "time");
+        time(*require(from.get("time"), "time"), "time");
   }
 
   void readScales(const json::Object &from) {
-    hasOnly(from, {"times", "memory"});
+    checkKeys(from, {"times", "memory"});
     auto factors = [](const json::Value &value) {
       Costs::Values result;
-      for (const json::Value &one : *need(value.getAsArray(), "scales"))
+      for (const json::Value &one : *require(value.getAsArray(), "scales"))
         result.push_back(time(one, "scales"));
       return result;
     };
@@ -357,7 +361,7 @@ public:
     auto value = json::parse(text);
     if (!value)
       refuse(llvm::toString(value.takeError()));
-    const json::Object &file = *need(value->getAsObject(), "format");
+    const json::Object &file = *require(value->getAsObject(), "format");
     if (string(file, "format") != "ppcc.certificate")
       refuse("it is no ppcc.certificate");
     if (int64_t version = integer(file, "version", INT64_MIN, INT64_MAX);
@@ -369,37 +373,37 @@ public:
     if (!isNull(file, "microbatches"))
       result.microbatches = formula(object(file, "microbatches"));
     for (const json::Value &model : array(file, "models")) {
-      auto read = ModelReader().read(*need(model.getAsObject(), "models"));
-      result.given.push_back({models.emplace_back(read), ""});
-      llvm::raw_string_ostream(result.given.back().text) << model;
+      auto read = ModelReader().read(*require(model.getAsObject(), "models"));
+      result.assumptions.push_back({models.emplace_back(read), ""});
+      llvm::raw_string_ostream(result.assumptions.back().text) << model;
     }
     for (const json::Value &range : array(file, "ranges", SIZE_MAX))
-      result.claims.push_back(claim(*need(range.getAsObject(), "ranges")));
+      result.claims.push_back(claim(*require(range.getAsObject(), "ranges")));
     return result;
   }
 
 private:
   Claim claim(const json::Object &from) {
     Claim claim;
-    claim.modulus = integer(from, "modulus", 1, mostStep);
+    claim.modulus = integer(from, "modulus", 1, maxStep);
     claim.residue = integer(from, "residue", 0, claim.modulus - 1);
-    claim.from = integer(from, "from", 1, mostStep);
+    claim.from = integer(from, "from", 1, maxStep);
     if (!isNull(from, "to"))
-      claim.to = integer(from, "to", claim.from, mostNumber);
+      claim.to = integer(from, "to", claim.from, maxNumber);
     claim.verdict = string(from, "verdict");
     if (!llvm::is_contained({"right", "wrong", "excluded", "undecided"},
                             claim.verdict))
       refuse("a verdict is none");
     for (const json::Value &transport : array(from, "transports"))
       claim.transports.push_back(
-          need(transport.getAsString(), "transports")->str());
+          require(transport.getAsString(), "transports")->str());
     if (!isNull(from, "makespan")) {
       const json::Object &span = object(from, "makespan");
       claim.makespan = formula(span);
-      claim.makespan->isExact = *need(span.getBoolean("exact"), "exact");
-      claim.timed = string(span, "on");
+      claim.makespan->isExact = *require(span.getBoolean("exact"), "exact");
+      claim.makespanTransport = string(span, "on");
     }
-    claim.fits = *need(from.getBoolean("fits"), "fits");
+    claim.fits = *require(from.getBoolean("fits"), "fits");
     if (!isNull(from, "evidence"))
       claim.evidence = evidence(object(from, "evidence"), claim);
     return claim;
@@ -412,9 +416,9 @@ private:
       refuse("there is no model");
     result->model = models[integer(from, "model", 0, models.size() - 1)];
     result->base = integer(from, "base", 1, claim.from);
-    result->step = integer(from, "step", 1, mostStep);
+    result->step = integer(from, "step", 1, maxStep);
     int64_t last =
-        claim.to ? (*claim.to - result->base) / result->step : endless;
+        claim.to ? (*claim.to - result->base) / result->step : unbounded;
     auto readInto = [&](StringRef key, Template &program) {
       std::string fault = readTemplate(object(from, key), *result->model,
                                        std::nullopt, program);
@@ -422,32 +426,34 @@ private:
       if (!fault.empty())
         refuse(fault);
     };
-    readInto("data", result->byData);
-    if (from.get("carried"))
-      readInto("carried", result->carried);
+    readInto("data", result->withoutMessages);
+    if (from.get("with_messages"))
+      readInto("with_messages", result->withMessages);
     auto templateOn = [&](StringRef transport) -> const Template & {
-      return transport == "data" ? result->byData : result->carried;
+      return transport == "data" ? result->withoutMessages
+                                 : result->withMessages;
     };
     for (const json::Value &item : array(from, "orders")) {
-      const json::Object &shown = *need(item.getAsObject(), "orders");
-      std::string transport = string(shown, "transport");
-      result->shown.push_back(
+      const json::Object &witness = *require(item.getAsObject(), "orders");
+      std::string transport = string(witness, "transport");
+      result->orderWitnesses.push_back(
           {transport,
-           {items<Times::OfRow>(shown, "order", templateOn(transport))}});
+           {items<Times::OfRow>(witness, "order", templateOn(transport))}});
     }
     if (from.get("times"))
-      result->times = {
-          items<Times::OfRow>(from, "times", templateOn(claim.timed))};
-    auto circle = readNumbers(from.get("circle"));
-    if (!circle)
-      refuse("`circle` is no list of events");
-    for (const std::vector<int64_t> &event : *circle) {
+      result->times = {items<Times::OfRow>(
+          from, "times", templateOn(claim.makespanTransport))};
+    auto cycle = readNumbers(from.get("cycle"));
+    if (!cycle)
+      refuse("`cycle` is no list of events");
+    for (const std::vector<int64_t> &event : *cycle) {
       if (event.size() != 5 || event[2] < 0 || event[2] > 1 || event[0] < 0 ||
-          event[0] >= int64_t(result->byData.ranks.size()) || event[1] < 0 ||
-          event[1] >= int64_t(result->byData.ranks[event[0]].size()))
+          event[0] >= int64_t(result->withoutMessages.ranks.size()) ||
+          event[1] < 0 ||
+          event[1] >= int64_t(result->withoutMessages.ranks[event[0]].size()))
         refuse("an event is of a row that is not there");
-      result->circle.push_back({uint32_t(event[0]), uint32_t(event[1]),
-                                event[2] != 0, Affine{event[3], event[4], 0}});
+      result->cycle.push_back({uint32_t(event[0]), uint32_t(event[1]),
+                               event[2] != 0, Affine{event[3], event[4], 0}});
     }
     return result;
   }
@@ -460,7 +466,7 @@ private:
 llvm::Expected<Certificate> ppcc::proof::readCertificate(StringRef text) {
   try {
     return Reader().read(text);
-  } catch (const Refusal &refusal) {
+  } catch (const InvalidCertificate &refusal) {
     return llvm::createStringError(llvm::inconvertibleErrorCode(), refusal.why);
   } catch (const std::overflow_error &) {
     return llvm::createStringError(llvm::inconvertibleErrorCode(),

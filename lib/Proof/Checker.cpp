@@ -9,7 +9,7 @@ using namespace ppcc::proof;
 namespace {
 
 /// What a row does for a microbatch, for others to look for.
-enum class Role : uint8_t { Makes, Sends, Receives };
+enum class Role : uint8_t { Produces, Sends, Receives };
 
 /// How long: no time, that of the target, or that of what comes from another
 /// rank.
@@ -17,7 +17,8 @@ enum class Wait : uint8_t { None, Own, Link };
 
 /// The target is never before the source, and with times `wait` behind it.
 struct Relation {
-  Event target, source; ///< The turn of the source follows from the target's.
+  Event target,
+      source; ///< The iteration of the source follows from the target's.
   Domain domain;
   Wait wait = Wait::None;
   uint32_t reader = 0; ///< Of Wait::Link: the row that reads,
@@ -32,23 +33,23 @@ public:
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
       link(rank);
     for (auto &[lane, rows] : receives)
-      rows.fill({0, rows.count()}, program.last);
-    for (auto &[key, rows] : made)
-      if (Finding finding =
-              rows.fill(program.pipes[key >> 32 & 0xFFFF], program.last);
+      rows.checkExactCover({0, rows.count()}, program.last);
+    for (auto &[key, rows] : producers)
+      if (Finding finding = rows.checkExactCover(
+              program.pipes[key >> 32 & 0xFFFF], program.last);
           finding.kind == Finding::Kind::Fails) {
         const Sequence::Member &first = rows.all().front();
-        shortage = finding;
-        shortage.why =
+        workFinding = finding;
+        workFinding.why =
             fmt::format("`{}` is there too {}", describe(first.rank, first.row),
                         finding.why);
         break;
-      } else if (shortage) {
-        shortage = finding;
+      } else if (workFinding) {
+        workFinding = finding;
       }
   }
 
-  Finding complete() const override {
+  Finding checkComplete() const override {
     if (!misplaced.empty())
       return {Finding::Kind::Unknown, misplaced};
     size_t expected = 0;
@@ -58,7 +59,8 @@ public:
       ++expected;
       if (!find(role, pipe, stage, peer, slotBit) && missing)
         missing = {
-            role == Role::Makes ? Finding::Kind::Fails : Finding::Kind::Unknown,
+            role == Role::Produces ? Finding::Kind::Fails
+                                   : Finding::Kind::Unknown,
             fmt::format("stage {} does not do all of its work", stage.value)};
     };
     uint8_t wanted = head.hasBackward ? 7 : unsigned(slot::Output);
@@ -66,59 +68,61 @@ public:
       for (const Pipe &pipe = head.pipes[p.value];
            StageId stage : pipe.stages())
         for (uint8_t slotBit : slotsIn(wanted)) {
-          expect(Role::Makes, p, stage, nobody, slotBit);
+          expect(Role::Produces, p, stage, noStage, slotBit);
           if (transport)
             for (StageId reader : readersOf(pipe, stage, slotBit))
               if (isRemote(pipe, stage, reader))
                 for (Role role : {Role::Sends, Role::Receives})
                   expect(role, p, stage, reader, slotBit);
         }
-    for (const Finding &finding : {missing, shortage})
+    for (const Finding &finding : {missing, workFinding})
       if (finding.kind == Finding::Kind::Fails)
         return finding;
-    if (!missing || !shortage)
-      return missing ? shortage : missing;
-    if (expected != made.size())
+    if (!missing || !workFinding)
+      return missing ? workFinding : missing;
+    if (expected != producers.size())
       return {Finding::Kind::Unknown, "there are messages that nobody reads"};
-    return declared.complete();
+    return declared.checkComplete();
   }
 
-  Finding matched() const override {
+  Finding checkMatching() const override {
     Finding finding;
     for (uint32_t rank = 0; rank != positions.size(); ++rank)
       for (uint32_t row = 0; row != program.ranks[rank].size(); ++row)
         if (infoOf(rank, row).isSend() &&
-            !partnersOf(rank, row, [&](Event recv, const Domain &domain) {
-              if (!isZero(
-                      positions[rank][row] -
-                          substitute(positions[recv.rank][recv.row], recv.turn),
-                      domain) &&
-                  finding)
-                finding = {Finding::Kind::Unknown,
-                           "messages are sent and received in other orders"};
-            }))
+            !matchingMessagesOf(
+                rank, row, [&](Event recv, const Domain &domain) {
+                  if (!isZero(positions[rank][row] -
+                                  substitute(positions[recv.rank][recv.row],
+                                             recv.iteration),
+                              domain) &&
+                      finding)
+                    finding = {
+                        Finding::Kind::Unknown,
+                        "messages are sent and received in other orders"};
+                }))
           return {Finding::Kind::Unknown, "messages advance in other steps"};
     return finding;
   }
 
-  Finding forward(const Times &order) const override {
+  Finding checkAcyclic(const Times &order) const override {
     return all([&](const Relation &relation) {
-      return atLeast(distance(order, relation), relation.domain, 1);
+      return isAtLeast(distance(order, relation), relation.domain, 1);
     });
   }
 
   std::optional<Makespan> makespan(const Times &times,
                                    const Costs &costs) const override {
-    Timing timing{times, costs, timesOf(program, costs)};
-    if (!timing.taken || !respects(timing))
+    Timing timing{times, costs, rowDurationsOf(program, costs)};
+    if (!timing.durations || !satisfiesWaits(timing))
       return std::nullopt;
     std::vector<std::pair<Affine, Event>> ends;
     forEachItem([&](uint32_t rank, uint32_t row) {
       Affine end = times.ranks[rank][row].end;
       ends.push_back({substitute(end, {}), {rank, row, true, {}}});
-      if (hasTurns(rank, row))
+      if (hasIterations(rank, row))
         ends.push_back(
-            {substitute(end, lastTurn), {rank, row, true, lastTurn}});
+            {substitute(end, lastIteration), {rank, row, true, lastIteration}});
     });
     if (ends.empty())
       return std::nullopt;
@@ -126,68 +130,74 @@ public:
       return std::pair(a.first.n, a.first.c) < std::pair(b.first.n, b.first.c);
     });
     for (const auto &[end, event] : ends)
-      if (!atLeast(value - end, {0, program.last, false, {}, {}}, 0))
+      if (!isAtLeast(value - end, {0, program.last, false, {}, {}}, 0))
         return std::nullopt;
     return Makespan{value, isTight({last}, timing)};
   }
 
-  bool isRun(const Times &times, const Costs &costs) const override {
-    Timing timing{times, costs, timesOf(program, costs)};
+  bool isEarliestRun(const Times &times, const Costs &costs) const override {
+    Timing timing{times, costs, rowDurationsOf(program, costs)};
     std::vector<Event> ends;
     forEachItem([&](uint32_t rank, uint32_t row) {
       ends.push_back({rank, row, true, {}});
     });
-    return timing.taken && respects(timing) && isTight(std::move(ends), timing);
+    return timing.durations && satisfiesWaits(timing) &&
+           isTight(std::move(ends), timing);
   }
 
   bool forEachInput(uint32_t rank, uint32_t row,
                     function_ref<void(const Event &, const Domain &, StageId)>
                         visit) const override {
-    return readsOf(rank, row, visit);
+    return inputsOf(rank, row, visit);
   }
-  bool forEachMaker(uint32_t rank, uint32_t row, Visit visit) const override {
+  bool forEachSendProducer(uint32_t rank, uint32_t row,
+                           Visit visit) const override {
     const Row &at = rowAt(rank, row);
-    const Sequence *rows = find(Role::Makes, at.pipe, at.stage, nobody,
+    const Sequence *rows = find(Role::Produces, at.pipe, at.stage, noStage,
                                 infoOf(rank, row).mainSlot());
-    return rows && rows->find(at.microbatch, wholeOf(rank, row), visit);
+    return rows && rows->find(at.microbatch, fullDomain(rank, row), visit);
   }
-  bool forEachPartner(uint32_t rank, uint32_t row, Visit visit) const override {
-    return partnersOf(rank, row, visit);
+  bool forEachMatchingMessage(uint32_t rank, uint32_t row,
+                              Visit visit) const override {
+    return matchingMessagesOf(rank, row, visit);
   }
 
-  bool isCircle(ArrayRef<Event> circle, int64_t from) const override {
+  bool isCycle(ArrayRef<Event> cycle, int64_t from) const override {
     Domain later{from, program.last, false, {}, {}};
-    auto lies = [&](Affine turn, Affine low, Affine high) {
-      return atLeast(turn - low, later, 0) && atLeast(high - turn, later, 0);
+    auto lies = [&](Affine iteration, Affine low, Affine high) {
+      return isAtLeast(iteration - low, later, 0) &&
+             isAtLeast(high - iteration, later, 0);
     };
-    for (size_t i = 0; i != circle.size(); ++i) {
-      const Event &target = circle[i],
-                  &source = circle[(i + 1) % circle.size()];
-      if (hasTurns(target.rank, target.row) && !lies(target.turn, {}, lastTurn))
+    for (size_t i = 0; i != cycle.size(); ++i) {
+      const Event &target = cycle[i], &source = cycle[(i + 1) % cycle.size()];
+      if (hasIterations(target.rank, target.row) &&
+          !lies(target.iteration, {}, lastIteration))
         return false;
-      bool found = isBehind(target, source, later);
+      bool found = isQueuedAfter(target, source, later);
       forEachRelation(
           target.rank, itemOf(target), [&](const Relation &relation) {
             const Event &at = relation.source;
             const Domain &domain = relation.domain;
-            found |=
-                relation.target.isEnd == target.isEnd &&
-                at.rank == source.rank && at.row == itemOf(source) &&
-                at.isEnd == source.isEnd && domain.from <= from &&
-                domain.to >= program.last &&
-                (!domain.hasTurns || lies(target.turn, domain.lo, domain.hi)) &&
-                (!hasTurns(source.rank, source.row) ||
-                 isZero(substitute(at.turn, target.turn) - source.turn, later));
+            found |= relation.target.isEnd == target.isEnd &&
+                     at.rank == source.rank && at.row == itemOf(source) &&
+                     at.isEnd == source.isEnd && domain.from <= from &&
+                     domain.to >= program.last &&
+                     (!domain.hasIterations ||
+                      lies(target.iteration, domain.lo, domain.hi)) &&
+                     (!hasIterations(source.rank, source.row) ||
+                      isZero(substitute(at.iteration, target.iteration) -
+                                 source.iteration,
+                             later));
           });
       if (!found)
         return false;
     }
-    return !circle.empty();
+    return !cycle.empty();
   }
 
 private:
   using Key = uint64_t;
-  static constexpr StageId nobody{noPeer};
+  static constexpr StageId noStage{noPeer};
 
   const Row &rowAt(uint32_t rank, uint32_t row) const {
     return program.ranks[rank][row];
@@ -195,12 +205,12 @@ private:
   const KindInfo &infoOf(uint32_t rank, uint32_t row) const {
     return head.kinds[rowAt(rank, row).kind];
   }
-  bool hasTurns(uint32_t rank, uint32_t row) const {
-    return rowAt(rank, row).window != noWindow;
+  bool hasIterations(uint32_t rank, uint32_t row) const {
+    return rowAt(rank, row).loop != noLoop;
   }
   std::string describe(uint32_t rank, uint32_t row) const {
     return fmt::format("{}{}", rowAt(rank, row).stage.value,
-                       infoOf(rank, row).letters);
+                       infoOf(rank, row).mnemonic);
   }
   uint32_t peerOf(const Row &row) const {
     return head.rankOfStage(row.pipe, row.peer).value;
@@ -214,8 +224,8 @@ private:
       --row;
     return row;
   }
-  Domain wholeOf(uint32_t rank, uint32_t row) const {
-    return proof::wholeOf(program, rowAt(rank, row));
+  Domain fullDomain(uint32_t rank, uint32_t row) const {
+    return proof::fullDomain(program, rowAt(rank, row));
   }
   template <class Visit> void forEachItem(Visit visit) const {
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
@@ -226,16 +236,17 @@ private:
 
   /// Whether the start of an action is behind the end of another, which is
   /// before it in the same queue.
-  bool isBehind(const Event &target, const Event &source,
-                const Domain &domain) const {
+  bool isQueuedAfter(const Event &target, const Event &source,
+                     const Domain &domain) const {
     if (target.rank != source.rank || target.isEnd || !source.isEnd ||
         queueOf(target.rank, target.row) != queueOf(source.rank, source.row))
       return false;
     uint32_t after = itemOf(target), before = itemOf(source);
-    uint32_t window = rowAt(target.rank, after).window;
-    if (window == noWindow || rowAt(source.rank, before).window != window)
+    uint32_t loop = rowAt(target.rank, after).loop;
+    if (loop == noLoop || rowAt(source.rank, before).loop != loop)
       return before < after;
-    return atLeast(target.turn - source.turn, domain, before < after ? 0 : 1);
+    return isAtLeast(target.iteration - source.iteration, domain,
+                     before < after ? 0 : 1);
   }
 
   // ---- Who does what ----
@@ -247,11 +258,11 @@ private:
   }
   const Sequence *find(Role role, PipeId pipe, StageId stage, StageId peer,
                        uint8_t slotBit) const {
-    auto found = made.find(keyOf(role, pipe, stage, peer, slotBit));
-    return found == made.end() ? nullptr : &found->second;
+    auto found = producers.find(keyOf(role, pipe, stage, peer, slotBit));
+    return found == producers.end() ? nullptr : &found->second;
   }
   /// The stages of a message, from where it comes on.
-  std::pair<StageId, StageId> wayOf(uint32_t rank, uint32_t row) const {
+  std::pair<StageId, StageId> endpointsOf(uint32_t rank, uint32_t row) const {
     const Row &at = rowAt(rank, row);
     return infoOf(rank, row).isSend() ? std::pair(at.stage, at.peer)
                                       : std::pair(at.peer, at.stage);
@@ -261,7 +272,7 @@ private:
   void link(uint32_t rank) {
     const auto &rows = program.ranks[rank];
     before.emplace_back(rows.size());
-    forEachLast(
+    forEachPredecessor(
         program, rows,
         [&](uint32_t row) {
           return rows[row].joined ? std::nullopt
@@ -275,16 +286,18 @@ private:
             queues.push_back(0);
           return queues;
         },
-        [&](uint32_t row, uint32_t last, Affine turn, const Domain &domain) {
-          before[rank][row].push_back(
-              {{rank, row, false, ownTurn}, {rank, last, true, turn}, domain});
+        [&](uint32_t row, uint32_t last, Affine iteration,
+            const Domain &domain) {
+          before[rank][row].push_back({{rank, row, false, thisIteration},
+                                       {rank, last, true, iteration},
+                                       domain});
         });
     for (uint32_t row = 0; row != rows.size(); ++row)
       note(rank, row);
     if (!transport)
       return;
     using Lane = std::pair<uint32_t, bool>; // The other rank, and the way.
-    positions.push_back(placesOf(rows, [&](uint32_t row) {
+    positions.push_back(ordinalsOf(rows, [&](uint32_t row) {
       const KindInfo &info = infoOf(rank, row);
       return info.isCompute()
                  ? std::nullopt
@@ -293,31 +306,32 @@ private:
     for (uint32_t row = 0; row != rows.size(); ++row)
       if (infoOf(rank, row).isRecv())
         receives[{peerOf(rows[row]), rank}].add(
-            {rank, row, positions[rank][row], hasTurns(rank, row)});
+            {rank, row, positions[rank][row], hasIterations(rank, row)});
   }
 
   void note(uint32_t rank, uint32_t row) {
     const Row &at = rowAt(rank, row);
     const KindInfo &info = infoOf(rank, row);
     auto inGroup = [](const KindInfo &info) {
-      return info.occupiesRank() && !info.meets();
+      return info.occupiesRank() && !info.isCollective();
     };
     if (head.rankOfStage(at.pipe, at.stage).value != rank)
       misplaced = "a row stands on a rank that does not host its stage";
     else if (at.joined && (!inGroup(info) || row == 0 ||
-                           rowAt(rank, row - 1).window != at.window ||
+                           rowAt(rank, row - 1).loop != at.loop ||
                            !inGroup(infoOf(rank, row - 1))))
       misplaced = "a group holds more than compute actions";
     else if (!info.isCompute() && !transport)
       misplaced = "there are messages";
-    auto way =
-        info.isCompute() ? std::pair(at.stage, nobody) : wayOf(rank, row);
-    Role role = info.isCompute() ? Role::Makes
+    auto endpoints = info.isCompute() ? std::pair(at.stage, noStage)
+                                      : endpointsOf(rank, row);
+    Role role = info.isCompute() ? Role::Produces
                 : info.isSend()  ? Role::Sends
                                  : Role::Receives;
     for (uint8_t slotBit : slotsIn(info.defines))
-      made[keyOf(role, at.pipe, way.first, way.second, slotBit)].add(
-          {rank, row, at.microbatch, at.window != noWindow});
+      producers[keyOf(role, at.pipe, endpoints.first, endpoints.second,
+                      slotBit)]
+          .add({rank, row, at.microbatch, at.loop != noLoop});
   }
 
   /// The queue of a row on its rank; 0 is that of the compute actions.
@@ -328,7 +342,7 @@ private:
         transport ? transport->layout : QueueLayout::StreamPerEdge;
     bool oneOfMessages =
         layout == QueueLayout::One || layout == QueueLayout::Stream;
-    if (info.isBeside() && !(info.lane == lane::Comm && oneOfMessages))
+    if (info.isAsync() && !(info.lane == lane::Comm && oneOfMessages))
       return 1 + 2 * peers + info.lane;
     if (info.occupiesRank() || layout == QueueLayout::One)
       return 0;
@@ -340,28 +354,29 @@ private:
   }
 
   /// Calls `visit(event, domain)` for the ends of rows that do the microbatch
-  /// of a row, moved by some, in the turns in which they do. False where that
-  /// is not known.
+  /// of a row, moved by some, in the iterations in which they do. False where
+  /// that is not known.
   template <class Visit>
-  bool solve(uint32_t rank, uint32_t row, const Sequence *rows, Visit visit,
-             int64_t moved = 0) const {
-    return rows &&
-           rows->find(rowAt(rank, row).microbatch + moved, wholeOf(rank, row),
-                      [&](Event event, const Domain &domain) {
-                        event.row = itemOf(event);
-                        visit(event, domain);
-                      });
+  bool forEachProducer(uint32_t rank, uint32_t row, const Sequence *rows,
+                       Visit visit, int64_t moved = 0) const {
+    return rows && rows->find(rowAt(rank, row).microbatch + moved,
+                              fullDomain(rank, row),
+                              [&](Event event, const Domain &domain) {
+                                event.row = itemOf(event);
+                                visit(event, domain);
+                              });
   }
 
   /// The same for the other end of a message.
   template <class Visit>
-  bool partnersOf(uint32_t rank, uint32_t row, Visit visit) const {
+  bool matchingMessagesOf(uint32_t rank, uint32_t row, Visit visit) const {
     const KindInfo &info = infoOf(rank, row);
-    auto [from, to] = wayOf(rank, row);
-    return solve(rank, row,
-                 find(info.isSend() ? Role::Receives : Role::Sends,
-                      rowAt(rank, row).pipe, from, to, info.mainSlot()),
-                 visit);
+    auto [from, to] = endpointsOf(rank, row);
+    return forEachProducer(rank, row,
+                           find(info.isSend() ? Role::Receives : Role::Sends,
+                                rowAt(rank, row).pipe, from, to,
+                                info.mainSlot()),
+                           visit);
   }
 
   // ---- Who waits for whom ----
@@ -372,30 +387,32 @@ private:
   bool forEachRelation(uint32_t rank, uint32_t item, Visit visit) const {
     const auto &rows = program.ranks[rank];
     const KindInfo &info = infoOf(rank, item);
-    Event start{rank, item, false, ownTurn}, end{rank, item, true, ownTurn};
+    Event start{rank, item, false, thisIteration},
+        end{rank, item, true, thisIteration};
     for (const Relation &relation : before[rank][item])
       visit(relation);
     if (!info.isCompute() && !transport)
       return false;
     bool known = true;
-    auto await = [&](const Event &target, Wait wait) {
+    auto dependsOn = [&](const Event &target, Wait wait) {
       return [&visit, target, wait](const Event &source, const Domain &domain) {
         visit(Relation{target, source, domain, wait});
       };
     };
-    bool meets = !info.isCompute() && transport->sendWait == SendWait::Receive;
-    await(end, meets || info.isCompute() ? Wait::Own : Wait::None)(
-        start, wholeOf(rank, item));
+    bool isCollective =
+        !info.isCompute() && transport->sendWait == SendWait::Receive;
+    dependsOn(end, isCollective || info.isCompute() ? Wait::Own : Wait::None)(
+        start, fullDomain(rank, item));
     uint32_t row = item;
     do {
-      auto whenReady = await(start, Wait::None);
-      known &= declared.forEachNeed(rank, row,
-                                    [&](Event source, const Domain &domain) {
-                                      source.row = itemOf(source);
-                                      whenReady(source, domain);
-                                    });
+      auto whenReady = dependsOn(start, Wait::None);
+      known &= declared.forEachRuleDependence(
+          rank, row, [&](Event source, const Domain &domain) {
+            source.row = itemOf(source);
+            whenReady(source, domain);
+          });
       if (info.isCompute())
-        known &= readsOf(
+        known &= inputsOf(
             rank, row,
             [&](const Event &source, const Domain &domain, StageId from) {
               bool isNear = transport || source.rank == rank;
@@ -403,43 +420,46 @@ private:
                              isNear ? Wait::None : Wait::Link, row, from});
             });
     } while (++row != rows.size() && rows[row].joined);
-    if (info.meets())
-      known &= declared.forEachMember(rank, item, await(end, Wait::Own));
+    if (info.isCollective())
+      known &=
+          declared.forEachCollectivePeer(rank, item, dependsOn(end, Wait::Own));
     if (info.isCompute())
       return known;
     const Row &at = rows[item];
     if (info.isSend())
-      known &=
-          solve(rank, item,
-                find(Role::Makes, at.pipe, at.stage, nobody, info.mainSlot()),
-                await(start, Wait::None));
-    if (meets || info.isRecv())
-      known &= partnersOf(rank, item, [&](Event other, const Domain &domain) {
-        other.isEnd = !meets;
-        await(end, Wait::Own)(other, domain);
-      });
+      known &= forEachProducer(
+          rank, item,
+          find(Role::Produces, at.pipe, at.stage, noStage, info.mainSlot()),
+          dependsOn(start, Wait::None));
+    if (isCollective || info.isRecv())
+      known &= matchingMessagesOf(rank, item,
+                                  [&](Event other, const Domain &domain) {
+                                    other.isEnd = !isCollective;
+                                    dependsOn(end, Wait::Own)(other, domain);
+                                  });
     // A receive makes room, `capacity` messages earlier on the lane.
     auto lane = receives.find({rank, peerOf(at)});
     if (info.isSend() && transport->sendWait == SendWait::Capacity &&
         lane != receives.end())
-      known &= lane->second.find(positions[rank][item] - transport->capacity,
-                                 wholeOf(rank, item), await(end, Wait::None));
+      known &=
+          lane->second.find(positions[rank][item] - transport->capacity,
+                            fullDomain(rank, item), dependsOn(end, Wait::None));
     return known;
   }
 
   /// Calls `visit(event, domain, stage)` for all that a compute action reads.
   template <class Visit>
-  bool readsOf(uint32_t rank, uint32_t row, Visit visit) const {
+  bool inputsOf(uint32_t rank, uint32_t row, Visit visit) const {
     const Row &at = rowAt(rank, row);
     const Pipe &pipe = head.pipes[at.pipe.value];
     const KindInfo &info = infoOf(rank, row);
     bool known = true;
     auto read = [&](StageId source, uint8_t slotBit, int64_t moved = 0) {
       bool viaMessage = transport && isRemote(pipe, source, at.stage);
-      known &= solve(
+      known &= forEachProducer(
           rank, row,
-          find(viaMessage ? Role::Receives : Role::Makes, at.pipe, source,
-               viaMessage ? at.stage : nobody, slotBit),
+          find(viaMessage ? Role::Receives : Role::Produces, at.pipe, source,
+               viaMessage ? at.stage : noStage, slotBit),
           [&](const Event &event, const Domain &domain) {
             visit(event, domain, source);
           },
@@ -450,7 +470,7 @@ private:
     for (uint8_t slotBit : slotsIn(info.defines)) {
       for (StageId source : sourcesOf(pipe, at.stage, slotBit))
         read(source, slotBit);
-      if (pipe.slices == 1 || !(slotBit & slot::moving))
+      if (pipe.slices == 1 || !(slotBit & slot::crossStage))
         continue;
       Affine place = at.microbatch - program.pipes[at.pipe.value].first;
       if (place.n % pipe.slices != 0 || place.j % pipe.slices != 0)
@@ -471,14 +491,14 @@ private:
       return event.isEnd ? row.end : row.start;
     };
     return of(relation.target) -
-           substitute(of(relation.source), relation.source.turn);
+           substitute(of(relation.source), relation.source.iteration);
   }
 
   /// When events are, and what they take.
   struct Timing {
     const Times &times;
     const Costs &costs;
-    std::optional<RowDurations> taken;
+    std::optional<RowDurations> durations;
   };
 
   /// How much later an event is than what it waits for lets it be.
@@ -486,7 +506,7 @@ private:
     const auto &[to, source, domain, wait, reader, from] = relation;
     Affine left = distance(timing.times, relation);
     if (wait == Wait::Own)
-      left = left - (*timing.taken)[to.rank][to.row];
+      left = left - (*timing.durations)[to.rank][to.row];
     if (wait == Wait::Link) {
       const Row &row = rowAt(to.rank, reader);
       left = left - timeOf(timing.costs, row.pipe, from, row.stage);
@@ -495,14 +515,14 @@ private:
   }
 
   /// Whether nothing starts before 0, or before what it waits for.
-  bool respects(const Timing &timing) const {
-    bool isNatural = true;
+  bool satisfiesWaits(const Timing &timing) const {
+    bool isNonNegative = true;
     forEachItem([&](uint32_t rank, uint32_t row) {
-      isNatural &=
-          atLeast(timing.times.ranks[rank][row].start, wholeOf(rank, row), 0);
+      isNonNegative &= isAtLeast(timing.times.ranks[rank][row].start,
+                                 fullDomain(rank, row), 0);
     });
-    return isNatural && all([&](const Relation &relation) {
-             return atLeast(slack(timing, relation), relation.domain, 0);
+    return isNonNegative && all([&](const Relation &relation) {
+             return isAtLeast(slack(timing, relation), relation.domain, 0);
            });
   }
 
@@ -541,7 +561,7 @@ private:
       open.pop_back();
       if (std::exchange(seen[event.rank][2 * event.row + event.isEnd], 1))
         continue;
-      Domain whole = wholeOf(event.rank, event.row);
+      Domain whole = fullDomain(event.rank, event.row);
       if (!event.isEnd &&
           isZero(timing.times.ranks[event.rank][event.row].start, whole))
         continue;
@@ -564,11 +584,11 @@ private:
   const Transport *transport;
   Declared declared;
   std::vector<std::vector<std::vector<Relation>>> before; ///< By rank and row.
-  std::map<Key, Sequence> made;               ///< What plays which role.
+  std::map<Key, Sequence> producers;          ///< What plays which role.
   std::vector<std::vector<Affine>> positions; ///< On lanes, by rank and row.
   std::map<std::pair<uint32_t, uint32_t>, Sequence> receives; ///< By lane.
   std::string misplaced; ///< What is wrong with the template,
-  Finding shortage;      ///< and with its work.
+  Finding workFinding;   ///< and with its work.
 };
 
 } // namespace

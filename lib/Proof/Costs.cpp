@@ -5,11 +5,11 @@ using namespace ppcc::proof;
 
 /// No time, and no amount, is larger; so the sum of some fits. Scales make no
 /// more of an amount than the second.
-static constexpr __int128 most = INT64_MAX / 4;
-static constexpr int64_t mostMemory = 1'000'000'000'000 * memoryUnit;
+static constexpr __int128 maxCost = INT64_MAX / 4;
+static constexpr int64_t maxScaledMemory = 1'000'000'000'000 * memoryUnit;
 
 static int64_t checked(__int128 value) {
-  if (value > most || value < -most)
+  if (value > maxCost || value < -maxCost)
     throw std::overflow_error("cost");
   return static_cast<int64_t>(value);
 }
@@ -24,24 +24,24 @@ static int64_t scaled(__int128 value, int64_t factor) {
 namespace {
 
 /// Finds values by stage, and factors by microbatch.
-class Table {
+class CostLookup {
 public:
-  Table(const Template &program, const Costs &costs)
+  CostLookup(const Template &program, const Costs &costs)
       : program(program), costs(costs) {
     for (const Pipe &pipe : program.head->pipes) {
       firstStage.push_back(stages);
       stages += pipe.numStages();
     }
-    for (const Range &range : program.pipes) {
+    for (const MicrobatchRange &range : program.pipes) {
       firstMicrobatch.push_back(microbatches - range.first.c);
       microbatches += range.count.c;
     }
-    isOne = program.last == 0 ||
-            (costs.timeScales.empty() && costs.memoryScales.empty());
+    isUniform = program.last == 0 ||
+                (costs.timeScales.empty() && costs.memoryScales.empty());
   }
 
   /// Whether costs are the same in all programs, or there is one.
-  bool isOne;
+  bool isUniform;
 
   std::optional<int64_t> of(const std::map<uint32_t, Costs::Values> &values,
                             const Row &row) const {
@@ -85,10 +85,10 @@ int64_t ppcc::proof::timeOf(const Costs &costs, PipeId pipe, StageId from,
   return found == costs.links.end() ? 0 : found->second;
 }
 
-std::optional<RowDurations> ppcc::proof::timesOf(const Template &program,
-                                                 const Costs &costs) {
-  Table table(program, costs);
-  if (!table.isOne)
+std::optional<RowDurations> ppcc::proof::rowDurationsOf(const Template &program,
+                                                        const Costs &costs) {
+  CostLookup table(program, costs);
+  if (!table.isUniform)
     return std::nullopt;
   RowDurations result;
   for (const auto &rows : program.ranks) {
@@ -114,7 +114,7 @@ std::optional<RowDurations> ppcc::proof::timesOf(const Template &program,
       ofRank[begin] =
           members.size() == 1           ? checked(sum)
           : known != costs.groups.end() ? known->second
-          : costs.group == Costs::Group::Whole
+          : costs.group == Costs::Group::Fixed
               ? costs.factor
               : scaled(costs.group == Costs::Group::Max ? largest : sum,
                        costs.factor);
@@ -123,31 +123,32 @@ std::optional<RowDurations> ppcc::proof::timesOf(const Template &program,
   return result;
 }
 
-std::optional<Holdings> ppcc::proof::holdingsOf(const Template &program,
-                                                const Costs &costs) {
-  Table table(program, costs);
+std::optional<MemoryDeltas> ppcc::proof::memoryDeltasOf(const Template &program,
+                                                        const Costs &costs) {
+  CostLookup table(program, costs);
   const KindTable &kinds = program.head->kinds;
   // What restores others, or runs beside them, follows no order of rows.
   for (KindId kind : kinds.ids())
     if (kinds[kind].isDeclared() &&
         (kinds[kind].restores || costs.memory.count(kind.value)))
       return std::nullopt;
-  if (!table.isOne)
+  if (!table.isUniform)
     return std::nullopt;
   auto own = [&](const Row &row) {
     int64_t amount = table.of(costs.memory, row).value_or(0);
-    amount = amount == Costs::rest ? 0 : amount;
+    amount = amount == Costs::remainder ? 0 : amount;
     int64_t factor = table.factor(costs.memoryScales, row);
     if (factor == timeUnit)
       return checked(amount);
     __int128 size = amount < 0 ? -__int128(amount) : amount;
     size = std::min<__int128>((size * factor + timeUnit / 2) / timeUnit,
-                              mostMemory);
+                              maxScaledMemory);
     return checked(amount < 0 ? -size : size);
   };
-  auto givesRest = [&](const Row &row) {
+  auto freesRemainder = [&](const Row &row) {
     return (kinds[row.kind].defines & slot::WeightGrad) &&
-           table.of(costs.memory, row).value_or(Costs::rest) == Costs::rest;
+           table.of(costs.memory, row).value_or(Costs::remainder) ==
+               Costs::remainder;
   };
   // What the action that makes a slot leaves to one that gives back the rest:
   // of each microbatch the same, where there are several programs.
@@ -160,7 +161,7 @@ std::optional<Holdings> ppcc::proof::holdingsOf(const Template &program,
   for (const auto &rows : program.ranks)
     for (const Row &row : rows) {
       const KindInfo &info = kinds[row.kind];
-      if (!info.isCompute() || givesRest(row))
+      if (!info.isCompute() || freesRemainder(row))
         continue;
       for (uint8_t slotBit : slotsIn(info.defines)) {
         int64_t amount = slotBit == info.mainSlot() ? own(row) : 0;
@@ -169,20 +170,20 @@ std::optional<Holdings> ppcc::proof::holdingsOf(const Template &program,
           return std::nullopt;
       }
     }
-  Holdings result;
+  MemoryDeltas result;
   for (const auto &rows : program.ranks) {
     auto &ofRank = result.emplace_back();
     for (const Row &row : rows) {
       const KindInfo &info = kinds[row.kind];
-      Holding holding;
+      MemoryDelta holding;
       if (info.isCompute()) {
         int64_t amount = own(row);
         holding = {std::max<int64_t>(amount, 0), -std::min<int64_t>(amount, 0)};
-        if (givesRest(row)) {
-          __int128 gives = holding.takes;
-          for (uint8_t slotBit : slotsIn(slot::moving & ~info.defines))
-            gives += left[keyOf(row, slotBit)];
-          holding.gives = checked(gives);
+        if (freesRemainder(row)) {
+          __int128 frees = holding.allocates;
+          for (uint8_t slotBit : slotsIn(slot::crossStage & ~info.defines))
+            frees += left[keyOf(row, slotBit)];
+          holding.frees = checked(frees);
         }
       }
       ofRank.push_back(holding);
@@ -191,11 +192,11 @@ std::optional<Holdings> ppcc::proof::holdingsOf(const Template &program,
   return result;
 }
 
-int64_t ppcc::proof::roomOf(const Costs &costs, uint32_t rank) {
+int64_t ppcc::proof::memoryBudgetOf(const Costs &costs, uint32_t rank) {
   auto of = [&](const Costs::Values &values) -> __int128 {
     return values.empty()       ? 0
            : values.size() == 1 ? values.front()
                                 : values.at(rank);
   };
-  return checked(of(costs.limits) - of(costs.atRest));
+  return checked(of(costs.limits) - of(costs.staticMemory));
 }

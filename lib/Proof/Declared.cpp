@@ -11,7 +11,7 @@ bool ppcc::proof::haveSameActions(const Template &a, const Template &b) {
         if (program.head->kinds[row.kind].isDeclared())
           actions.insert({rank, row.kind.value, row.pipe.value, row.stage.value,
                           row.microbatch.c, row.microbatch.n, row.microbatch.j,
-                          row.window != noWindow});
+                          row.loop != noLoop});
     return actions;
   };
   return actionsOf(a) == actionsOf(b);
@@ -30,102 +30,104 @@ Declared::Declared(const Template &program, bool hasMessages)
             .push_back(rule.isBefore ? kind : named);
   for (uint32_t rank = 0; rank != program.ranks.size(); ++rank) {
     const auto &rows = program.ranks[rank];
-    places.push_back(placesOf(rows, [&](uint32_t row) {
+    ordinals.push_back(ordinalsOf(rows, [&](uint32_t row) {
       return std::optional(rows[row].kind.value);
     }));
     for (uint32_t i = 0; i != rows.size(); ++i) {
       const Row &row = rows[i];
-      bool hasTurns = row.window != noWindow;
+      bool hasIterations = row.loop != noLoop;
       uint32_t kind = row.kind.value;
       sequences[{rank, kind, row.pipe.value, row.stage.value}].add(
-          {rank, i, row.microbatch, hasTurns});
+          {rank, i, row.microbatch, hasIterations});
       sequences[{rank, kind, any, any}].add(
-          {rank, i, places[rank][i], hasTurns});
+          {rank, i, ordinals[rank][i], hasIterations});
     }
   }
   for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
-    addRooms(rank);
+    addInFlightWaits(rank);
 }
 
 /// A rank that has issued as many actions of a kind as may be on their way goes
 /// on with its own once the first of them has ended, and so those before it.
-void Declared::addRooms(uint32_t rank) {
+void Declared::addInFlightWaits(uint32_t rank) {
   const auto &rows = program.ranks[rank];
   std::vector<uint32_t> bounded; // Kinds of which so many may be on their way.
   for (KindId kind : program.head->kinds.ids())
     if (program.head->kinds[kind].inFlight != 0)
       bounded.push_back(kind.value);
-  forEachLast(
+  forEachPredecessor(
       program, rows,
       [&](uint32_t row) { return std::optional(rows[row].kind.value); },
       [&](uint32_t row) {
         return infoOf(rows[row]).occupiesRank() ? ArrayRef(bounded)
                                                 : ArrayRef<uint32_t>();
       },
-      [&](uint32_t row, uint32_t last, Affine turn, const Domain &domain) {
+      [&](uint32_t row, uint32_t last, Affine iteration, const Domain &domain) {
         const KindInfo &info = infoOf(rows[last]);
-        rooms.insert(
+        inFlightWaits.insert(
             {{rank, row},
              {sequence({rank, rows[last].kind.value, any, any}),
-              substitute(places[rank][last], turn) - info.inFlight, domain}});
+              substitute(ordinals[rank][last], iteration) - info.inFlight,
+              domain}});
       });
 }
 
 Affine Declared::numberOf(uint32_t rank, uint32_t row) const {
   const Row &at = program.ranks[rank][row];
-  return infoOf(at).meeting == Meeting::All ? places[rank][row] : at.microbatch;
+  return infoOf(at).collective == Collective::All ? ordinals[rank][row]
+                                                  : at.microbatch;
 }
 
-std::vector<const Sequence *> Declared::seatsOf(uint32_t rank,
-                                                uint32_t row) const {
+std::vector<const Sequence *> Declared::peersInCollective(uint32_t rank,
+                                                          uint32_t row) const {
   const Row &at = program.ranks[rank][row];
   const KindInfo &info = infoOf(at);
   const auto &pipes = program.head->pipes;
-  std::map<uint32_t, const Sequence *> seats; // A rank joins once.
+  std::map<uint32_t, const Sequence *> peerRows; // A rank joins once.
   auto add = [&](uint32_t pipe, int64_t stage) {
     if (stage < 0 || stage >= pipes[pipe].numStages())
       return;
     uint32_t host = pipes[pipe].rankOfStage[stage].value;
     const Sequence *rows =
         sequence({host, at.kind.value, pipe, uint32_t(stage)});
-    auto [seat, isNew] = seats.try_emplace(host, rows);
-    if (isNew || rows == seat->second || !rows)
+    auto [peerRow, isNew] = peerRows.try_emplace(host, rows);
+    if (isNew || rows == peerRow->second || !rows)
       return;
     if (info.scope == KindScope::Microbatch)
-      seats[any] = nullptr; // Which is the first is not clear.
-    else if (!seat->second ||
-             rows->all().front().row < seat->second->all().front().row)
-      seat->second = rows;
+      peerRows[any] = nullptr; // Which is the first is not clear.
+    else if (!peerRow->second ||
+             rows->all().front().row < peerRow->second->all().front().row)
+      peerRow->second = rows;
   };
-  if (info.meeting == Meeting::All)
+  if (info.collective == Collective::All)
     for (uint32_t other = 0; other != program.ranks.size(); ++other)
-      seats[other] = sequence({other, at.kind.value, any, any});
-  if (info.meeting == Meeting::Replicas)
+      peerRows[other] = sequence({other, at.kind.value, any, any});
+  if (info.collective == Collective::Replicas)
     for (uint32_t pipe = 0; pipe != pipes.size(); ++pipe)
       add(pipe, at.stage.value);
-  if (info.meeting == Meeting::Stages)
+  if (info.collective == Collective::Stages)
     for (int64_t stage : info.stages)
       add(at.pipe.value,
           stage < 0 ? stage + pipes[at.pipe.value].numStages() : stage);
-  if (auto own = seats.find(rank); own != seats.end()) {
+  if (auto own = peerRows.find(rank); own != peerRows.end()) {
     bool joins = info.scope == KindScope::Microbatch ||
-                 info.meeting == Meeting::All ||
+                 info.collective == Collective::All ||
                  (own->second && own->second->all().front().row == row);
     if (!joins)
       return {};
-    seats.erase(own);
+    peerRows.erase(own);
   }
-  auto rows = llvm::make_second_range(seats);
+  auto rows = llvm::make_second_range(peerRows);
   return {rows.begin(), rows.end()};
 }
 
-Finding Declared::isComplete(uint32_t rank, uint32_t row) const {
+Finding Declared::checkRow(uint32_t rank, uint32_t row) const {
   const Row &at = program.ranks[rank][row];
   const KindInfo &info = infoOf(at);
-  Domain whole = wholeOf(program, at);
+  Domain whole = fullDomain(program, at);
   auto bad = [&](const char *why, Finding::Kind kind = Finding::Kind::Unknown) {
-    return Finding{kind,
-                   fmt::format("`{}{}` {}", at.stage.value, info.letters, why)};
+    return Finding{
+        kind, fmt::format("`{}{}` {}", at.stage.value, info.mnemonic, why)};
   };
   // Whether rows that `forEach` finds are there on all of the domain.
   auto isThere = [&](auto forEach) {
@@ -134,12 +136,12 @@ Finding Declared::isComplete(uint32_t rank, uint32_t row) const {
         [&](const Event &, const Domain &domain) { pieces.push_back(domain); });
     return known && covers(pieces, whole);
   };
-  if (info.hasFarEnd())
+  if (info.isMove())
     return bad("moves between ranks");
-  if (whole.hasTurns && at.microbatch.j == 0)
-    return bad("is done in each turn of a loop");
+  if (whole.hasIterations && at.microbatch.j == 0)
+    return bad("is done in each iteration of a loop");
   bool isOnce = true;
-  bool known = forEachSharing(
+  bool known = forEachInSameScope(
       rank, at, at.kind,
       [&](const Event &other, const Domain &) { isOnce &= other.row == row; });
   if (!known || !isOnce)
@@ -150,41 +152,43 @@ Finding Declared::isComplete(uint32_t rank, uint32_t row) const {
     });
     if (!(areMessages && !hasMessages) && !isThere([&](auto visit) {
           return llvm::all_of(rule.kinds, [&](KindId kind) {
-            return forEachSharing(rank, at, kind, visit);
+            return forEachInSameScope(rank, at, kind, visit);
           });
         }))
       return bad(rule.isBefore ? "may stand before nothing"
                                : "may stand after nothing");
   }
-  for (const Sequence *seat : seatsOf(rank, row))
-    if (!seat || !isThere([&](auto visit) {
-          return find(seat, numberOf(rank, row), whole, visit);
+  for (const Sequence *peerRow : peersInCollective(rank, row))
+    if (!peerRow || !isThere([&](auto visit) {
+          return find(peerRow, numberOf(rank, row), whole, visit);
         }))
       return bad("may lack a rank that joins it");
   return {};
 }
 
 /// Whether each that has one has it, if any has.
-Finding Declared::isRequired(KindId kind) const {
+Finding Declared::checkRequired(KindId kind) const {
   const KindInfo &info = program.head->kinds[kind];
   auto has = [&](uint32_t rank, uint32_t pipe, uint32_t stage) {
     const Sequence *found = sequence({rank, kind.value, pipe, stage});
     if (!found || info.scope != KindScope::Microbatch)
       return found != nullptr;
-    return bool(Sequence(*found).fill(program.pipes[pipe], program.last));
+    return bool(
+        Sequence(*found).checkExactCover(program.pipes[pipe], program.last));
   };
   for (uint32_t p = 0; p != program.head->pipes.size(); ++p)
     for (StageId stage : program.head->pipes[p].stages()) {
       uint32_t rank = program.head->rankOfStage(PipeId(p), stage).value;
       if (info.scope == KindScope::Rank ? !has(rank, any, any)
                                         : !has(rank, p, stage.value))
-        return {Finding::Kind::Unknown, fmt::format("stage {} may lack a `{}`",
-                                                    stage.value, info.letters)};
+        return {Finding::Kind::Unknown,
+                fmt::format("stage {} may lack a `{}`", stage.value,
+                            info.mnemonic)};
     }
   return {};
 }
 
-Finding Declared::complete() const {
+Finding Declared::checkComplete() const {
   std::vector<bool> isThere(needs.size());
   for (uint32_t rank = 0; !needs.empty() && rank != program.ranks.size();
        ++rank)
@@ -192,13 +196,13 @@ Finding Declared::complete() const {
       const Row &at = program.ranks[rank][row];
       isThere[at.kind.value] = true;
       if (infoOf(at).isDeclared())
-        if (Finding finding = isComplete(rank, row); !finding)
+        if (Finding finding = checkRow(rank, row); !finding)
           return finding;
     }
   for (KindId kind : program.head->kinds.ids())
     if (!needs.empty() && isThere[kind.value] &&
         program.head->kinds[kind].isRequired)
-      if (Finding finding = isRequired(kind); !finding)
+      if (Finding finding = checkRequired(kind); !finding)
         return finding;
   return {};
 }

@@ -12,36 +12,37 @@ public:
   Declared(const Template &program, bool hasMessages);
 
   /// Whether there is all that rules and meetings ask for, and nothing twice.
-  Finding complete() const;
+  Finding checkComplete() const;
 
   /// Calls `visit(event, domain)` for the ends of rows that the start of a row
   /// waits for by rules. False where some of them are not known.
   template <class Visit>
-  bool forEachNeed(uint32_t rank, uint32_t row, Visit visit) const {
+  bool forEachRuleDependence(uint32_t rank, uint32_t row, Visit visit) const {
     if (needs.empty())
       return true;
     const Row &at = program.ranks[rank][row];
     bool known = true;
     for (KindId kind : needs[at.kind.value])
-      known &= forEachSharing(rank, at, kind, visit);
-    auto [first, last] = rooms.equal_range({rank, row});
-    for (const auto &[key, room] : llvm::make_range(first, last))
-      known &= find(room.kinds, room.wanted, room.when, visit);
+      known &= forEachInSameScope(rank, at, kind, visit);
+    auto [first, last] = inFlightWaits.equal_range({rank, row});
+    for (const auto &[key, wait] : llvm::make_range(first, last))
+      known &= find(wait.kinds, wait.wanted, wait.when, visit);
     return known;
   }
 
   /// Calls `visit(event, domain)` for the starts of the other rows of the
   /// meeting of a row, if it joins one. False where they are not known.
   template <class Visit>
-  bool forEachMember(uint32_t rank, uint32_t row, Visit visit) const {
+  bool forEachCollectivePeer(uint32_t rank, uint32_t row, Visit visit) const {
     const Row &at = program.ranks[rank][row];
-    return llvm::all_of(seatsOf(rank, row), [&](const Sequence *seat) {
-      return find(seat, numberOf(rank, row), wholeOf(program, at),
-                  [&](Event event, const Domain &domain) {
-                    event.isEnd = false;
-                    visit(event, domain);
-                  });
-    });
+    return llvm::all_of(
+        peersInCollective(rank, row), [&](const Sequence *peerRow) {
+          return find(peerRow, numberOf(rank, row), fullDomain(program, at),
+                      [&](Event event, const Domain &domain) {
+                        event.isEnd = false;
+                        visit(event, domain);
+                      });
+        });
   }
 
 private:
@@ -50,7 +51,7 @@ private:
   using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
   static constexpr uint32_t any = 0xFFFFFFFF;
   /// What a row waits for since so many of a kind may be on their way.
-  struct Room {
+  struct InFlightWait {
     const Sequence *kinds;
     Affine wanted;
     Domain when;
@@ -72,10 +73,10 @@ private:
   /// The same for the rows of a kind that share with `at` what both have of
   /// stage and microbatch.
   template <class Visit>
-  bool forEachSharing(uint32_t rank, const Row &at, KindId kind,
-                      Visit visit) const {
+  bool forEachInSameScope(uint32_t rank, const Row &at, KindId kind,
+                          Visit visit) const {
     KindScope own = infoOf(at).scope, other = program.head->kinds[kind].scope;
-    Domain whole = wholeOf(program, at);
+    Domain whole = fullDomain(program, at);
     Key key{rank, kind.value, at.pipe.value, at.stage.value};
     if (own == other && own != KindScope::Rank)
       return find(sequence(key), at.microbatch, whole, visit);
@@ -86,28 +87,29 @@ private:
                          : sequences.upper_bound(key);
     for (const auto &[of, rows] : llvm::make_range(first, last))
       for (const Sequence::Member &member : rows.all())
-        for (int64_t turn : {0, 1}) // Those between are not before it.
-          if (turn == 0 || member.hasTurns)
-            visit(Event{rank, member.row, true, {0, turn, 0}}, whole);
+        for (int64_t iteration : {0, 1}) // Those between are not before it.
+          if (iteration == 0 || member.hasIterations)
+            visit(Event{rank, member.row, true, {0, iteration, 0}}, whole);
     return true;
   }
 
-  void addRooms(uint32_t rank);
+  void addInFlightWaits(uint32_t rank);
   Affine numberOf(uint32_t rank, uint32_t row) const;
   /// Of each other rank that must join the meeting of a row, the rows among
   /// which its own is; null for none.
-  std::vector<const Sequence *> seatsOf(uint32_t rank, uint32_t row) const;
-  Finding isRequired(KindId kind) const;
-  Finding isComplete(uint32_t rank, uint32_t row) const;
+  std::vector<const Sequence *> peersInCollective(uint32_t rank,
+                                                  uint32_t row) const;
+  Finding checkRequired(KindId kind) const;
+  Finding checkRow(uint32_t rank, uint32_t row) const;
 
   const Template &program;
   bool hasMessages;
   std::vector<std::vector<KindId>>
       needs; ///< By kind; empty without declared ones.
   std::map<Key, Sequence> sequences;
-  std::multimap<std::pair<uint32_t, uint32_t>, Room>
-      rooms;                               ///< By rank and row.
-  std::vector<std::vector<Affine>> places; ///< By rank and row, in its kind.
+  std::multimap<std::pair<uint32_t, uint32_t>, InFlightWait>
+      inFlightWaits;                         ///< By rank and row.
+  std::vector<std::vector<Affine>> ordinals; ///< By rank and row, in its kind.
 };
 
 } // namespace ppcc::proof

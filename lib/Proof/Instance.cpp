@@ -18,11 +18,12 @@ static std::string setPipes(const Template &family, int64_t n, Head &head) {
   return "";
 }
 
-/// The row in a turn; its microbatch is one of its pipe if that is `good`.
-static Action actionOf(const Row &row, int64_t n, int64_t turn,
+/// The row in an iteration; its microbatch is one of its pipe if that is
+/// `good`.
+static Action actionOf(const Row &row, int64_t n, int64_t iteration,
                        const Head &head, bool &good) {
   const Pipe &pipe = head.pipes[row.pipe.value];
-  __int128 microbatch = row.microbatch.at(n, turn);
+  __int128 microbatch = row.microbatch.at(n, iteration);
   good &= head.kinds[row.kind].scope == KindScope::Microbatch
               ? microbatch >= pipe.firstMicrobatch &&
                     microbatch < pipe.endMicrobatch()
@@ -44,7 +45,7 @@ std::string ppcc::proof::instantiate(const Template &family, int64_t n,
   __int128 size = 0;
   for (const auto &rows : family.ranks)
     for (const Row &row : rows)
-      size += row.window == noWindow ? 1 : __int128(n) + 1;
+      size += row.loop == noLoop ? 1 : __int128(n) + 1;
   if (size > maxActions)
     return fmt::format("there are more than {} actions", maxActions);
   Rows result;
@@ -52,8 +53,8 @@ std::string ppcc::proof::instantiate(const Template &family, int64_t n,
   bool good = true;
   for (const auto &rows : family.ranks) {
     result.beginRank();
-    forEachRow(rows, n, [&](uint32_t i, int64_t turn) {
-      result.append(actionOf(rows[i], n, turn, head, good));
+    forEachRow(rows, n, [&](uint32_t i, int64_t iteration) {
+      result.append(actionOf(rows[i], n, iteration, head, good));
     });
   }
   if (!good)
@@ -66,31 +67,32 @@ namespace {
 
 /// Rows that run several times in succession: all that a rank does is a list of
 /// these.
-struct Piece {
+struct Segment {
   uint32_t begin = 0, rows = 0;
-  int64_t turns = 1;
-  __int128 size() const { return __int128(rows) * turns; }
+  int64_t iterations = 1;
+  __int128 size() const { return __int128(rows) * iterations; }
 };
 
 } // namespace
 
-static std::vector<Piece> piecesOf(const std::vector<Row> &rows, int64_t n) {
-  std::vector<Piece> pieces;
+static std::vector<Segment> segmentsOf(const std::vector<Row> &rows,
+                                       int64_t n) {
+  std::vector<Segment> pieces;
   for (uint32_t i = 0; i != rows.size(); ++i) {
-    uint32_t window = rows[i].window;
-    if (i == 0 || window != rows[i - 1].window)
-      pieces.push_back({i, 0, window == noWindow ? 1 : n + 1});
+    uint32_t loop = rows[i].loop;
+    if (i == 0 || loop != rows[i - 1].loop)
+      pieces.push_back({i, 0, loop == noLoop ? 1 : n + 1});
     ++pieces.back().rows;
   }
   return pieces;
 }
 
-static std::vector<Piece> piecesOf(const Program &program, RankId rank) {
-  std::vector<Piece> pieces;
+static std::vector<Segment> segmentsOf(const Program &program, RankId rank) {
+  std::vector<Segment> pieces;
   uint32_t row = program.begin(rank).value;
-  auto add = [&](uint32_t end, int64_t turns) {
+  auto add = [&](uint32_t end, int64_t iterations) {
     if (row != end)
-      pieces.push_back({row, end - row, turns});
+      pieces.push_back({row, end - row, iterations});
     row = end;
   };
   for (const Loop &loop : loopsOf(program, rank)) {
@@ -101,25 +103,26 @@ static std::vector<Piece> piecesOf(const Program &program, RankId rank) {
   return pieces;
 }
 
-/// Calls `same(i, turn, k, turn)` for rows of two lists of pieces that run at
-/// the same time, and says whether all are. What each row does is linear in its
-/// turn, and rows meet again after a multiple of both pieces: two such meetings
-/// are looked at, which stand for all.
+/// Calls `same(i, iteration, k, iteration)` for rows of two lists of pieces
+/// that run at the same time, and says whether all are. What each row does is
+/// linear in its iteration, and rows meet again after a multiple of both
+/// pieces: two such meetings are looked at, which stand for all.
 template <class Same>
-static bool areSame(ArrayRef<Piece> left, ArrayRef<Piece> right, Same same) {
+static bool areSame(ArrayRef<Segment> left, ArrayRef<Segment> right,
+                    Same same) {
   __int128 atLeft = 0, atRight = 0; // In the first of each.
   while (!left.empty() && !right.empty()) {
-    const Piece &a = left.front(), &b = right.front();
+    const Segment &a = left.front(), &b = right.front();
     __int128 both = std::min(a.size() - atLeft, b.size() - atRight);
-    int64_t looks = static_cast<int64_t>(
+    int64_t comparisons = static_cast<int64_t>(
         std::min<__int128>(both, 2 * std::lcm<int64_t>(a.rows, b.rows)));
-    int64_t i = atLeft % a.rows, turn = atLeft / a.rows, k = atRight % b.rows,
-            other = atRight / b.rows;
-    for (; looks != 0; --looks) {
-      if (!same(a.begin + i, turn, b.begin + k, other))
+    int64_t i = atLeft % a.rows, iteration = atLeft / a.rows,
+            k = atRight % b.rows, other = atRight / b.rows;
+    for (; comparisons != 0; --comparisons) {
+      if (!same(a.begin + i, iteration, b.begin + k, other))
         return false;
       if (++i == a.rows)
-        i = 0, ++turn;
+        i = 0, ++iteration;
       if (++k == b.rows)
         k = 0, ++other;
     }
@@ -147,8 +150,8 @@ std::string ppcc::proof::instantiate(const Template &family, int64_t n,
     for (const Loop &loop : loopsOf(program, rank))
       std::fill(advance.begin() + (loop.begin.value - begin),
                 advance.begin() + (loop.end.value - begin), loop.advance);
-    auto same = [&](uint32_t i, int64_t turn, uint32_t k, int64_t other) {
-      Action a = actionOf(rows[i], n, turn, program.head(), good),
+    auto same = [&](uint32_t i, int64_t iteration, uint32_t k, int64_t other) {
+      Action a = actionOf(rows[i], n, iteration, program.head(), good),
              b = program[ActionId(k)];
       if (b.hasMicrobatch())
         b.microbatch += static_cast<uint32_t>(advance[k - begin] * other);
@@ -157,11 +160,12 @@ std::string ppcc::proof::instantiate(const Template &family, int64_t n,
                                                     b.microbatch, b.peer,
                                                     b.phase, b.site, b.joined);
     };
-    if (!areSame(piecesOf(rows, n), piecesOf(program, rank), same))
+    if (!areSame(segmentsOf(rows, n), segmentsOf(program, rank), same))
       return "the loops do something else";
-    // Between its first turn and its last a row is between their microbatches.
+    // Between its first iteration and its last a row is between their
+    // microbatches.
     for (const Row &row : rows)
-      actionOf(row, n, row.window == noWindow ? 0 : n, program.head(), good);
+      actionOf(row, n, row.loop == noLoop ? 0 : n, program.head(), good);
   }
   return good ? "" : "an action is of a microbatch that its pipe has not";
 }

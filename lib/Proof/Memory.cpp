@@ -3,8 +3,8 @@
 using namespace ppcc;
 using namespace ppcc::proof;
 
-Holdings ppcc::proof::activationsOf(const Template &program) {
-  Holdings result;
+MemoryDeltas ppcc::proof::activationsOf(const Template &program) {
+  MemoryDeltas result;
   for (const auto &rows : program.ranks) {
     auto &ofRank = result.emplace_back();
     for (const Row &row : rows) {
@@ -19,29 +19,29 @@ Holdings ppcc::proof::activationsOf(const Template &program) {
 }
 
 std::vector<Affine> ppcc::proof::peaksOf(ArrayRef<Row> rows,
-                                         ArrayRef<Holding> holdings) {
+                                         ArrayRef<MemoryDelta> memoryDeltas) {
   std::vector<Affine> peaks{Affine{}};
   Affine held;
   for (size_t begin = 0, end; begin != rows.size(); begin = end) {
-    uint32_t window = rows[begin].window;
-    // In a turn, from its begin on.
-    Affine inTurn, most;
-    for (end = begin; end == begin ||
-                      (end != rows.size() &&
-                       (rows[end].joined ||
-                        (rows[end].window == window && window != noWindow)));) {
+    uint32_t loop = rows[begin].loop;
+    // In an iteration, from its begin on.
+    Affine inTurn, peak;
+    for (end = begin;
+         end == begin ||
+         (end != rows.size() &&
+          (rows[end].joined || (rows[end].loop == loop && loop != noLoop)));) {
       size_t item = end;
       do
-        inTurn.c = (inTurn + holdings[end].takes).c;
+        inTurn.c = (inTurn + memoryDeltas[end].allocates).c;
       while (++end != rows.size() && rows[end].joined);
-      most.c = std::max(most.c, inTurn.c);
+      peak.c = std::max(peak.c, inTurn.c);
       for (; item != end; ++item)
-        inTurn = inTurn - holdings[item].gives;
+        inTurn = inTurn - memoryDeltas[item].frees;
     }
-    // The first and the last turn hold the most.
-    peaks.push_back(held + most);
+    // The first and the last iteration hold the most.
+    peaks.push_back(held + peak);
     held = held + inTurn;
-    if (window == noWindow)
+    if (loop == noLoop)
       continue;
     Affine others{0, inTurn.c, 0};
     peaks.push_back(peaks.back() + others);
@@ -53,12 +53,12 @@ std::vector<Affine> ppcc::proof::peaksOf(ArrayRef<Row> rows,
 std::optional<Affine> ppcc::proof::largestOf(ArrayRef<Affine> functions,
                                              int64_t last) {
   // It is so in the first program, and of those that are by growth.
-  auto most = llvm::max_element(functions, [](Affine a, Affine b) {
+  auto largest = llvm::max_element(functions, [](Affine a, Affine b) {
     return std::pair(a.c, a.n) < std::pair(b.c, b.n);
   });
   bool isLargest =
-      most != functions.end() && llvm::all_of(functions, [&](Affine other) {
-        return isNatural(*most - other, last);
+      largest != functions.end() && llvm::all_of(functions, [&](Affine other) {
+        return isNonNegative(*largest - other, last);
       });
-  return isLargest ? std::optional(*most) : std::nullopt;
+  return isLargest ? std::optional(*largest) : std::nullopt;
 }

@@ -3,7 +3,7 @@
 using namespace ppcc;
 using namespace ppcc::proof;
 
-Finding Sequence::fill(const Range &range, int64_t last) {
+Finding Sequence::checkExactCover(const MicrobatchRange &range, int64_t last) {
   auto unknown = [](const char *why) {
     return Finding{Finding::Kind::Unknown, why};
   };
@@ -11,15 +11,15 @@ Finding Sequence::fill(const Range &range, int64_t last) {
   for (const Member &member : members)
     step = std::max(step, std::abs(member.number.j));
   for (const Member &member : members)
-    if (member.hasTurns && std::abs(member.number.j) != step)
+    if (member.hasIterations && std::abs(member.number.j) != step)
       return unknown(member.number.j == 0
-                         ? "a window does one microbatch again and again"
+                         ? "a loop does one microbatch again and again"
                          : "microbatches advance in several steps");
   Affine missing = range.count - count(), end = range.first + range.count;
   Domain all{0, last, false, {}, {}};
-  if (atLeast(missing, all, 1) || atLeast(-1 * missing, all, 1))
+  if (isAtLeast(missing, all, 1) || isAtLeast(-1 * missing, all, 1))
     return {Finding::Kind::Fails,
-            missing.at(last == endless ? 1 : last) > 0 ? "seldom" : "often"};
+            missing.at(last == unbounded ? 1 : last) > 0 ? "seldom" : "often"};
   bool fits = range.first.n % step == 0 && end.n % step == 0 &&
               step <= int64_t(members.size());
   for (const Member &member : members)
@@ -27,12 +27,12 @@ Finding Sequence::fill(const Range &range, int64_t last) {
   if (!fits)
     return unknown("microbatches grow in other steps than n");
   stride = step;
-  byRemainder.resize(stride);
+  byResidue.resize(stride);
   for (const Member &member : members)
-    byRemainder[*floorMod(member.number.c, stride)].members.push_back(member);
+    byResidue[*floorMod(member.number.c, stride)].members.push_back(member);
   probe = std::min<int64_t>(last, 1 << 20);
   for (int64_t remainder = 0; remainder != stride; ++remainder) {
-    auto &[ordered, firsts] = byRemainder[remainder];
+    auto &[ordered, firsts] = byResidue[remainder];
     llvm::sort(ordered, [&](const Member &a, const Member &b) {
       return endsOf(a).first.at(probe) < endsOf(b).first.at(probe);
     });
@@ -51,6 +51,6 @@ Finding Sequence::fill(const Range &range, int64_t last) {
     if (!isWhole || reached != next(end))
       return unknown("microbatches are missing, or there twice");
   }
-  isFilled = true;
+  isExactCover = true;
   return {};
 }

@@ -7,18 +7,18 @@ namespace json = llvm::json;
 
 ArrayRef<StringRef> ppcc::proof::familyColumns() {
   static constexpr StringRef columns[] = {
-      "kind",  "pipe", "stage", "microbatch", "peer",  "phase",
-      "group", "site", "per_n", "per_turn",   "window"};
+      "kind",  "pipe", "stage", "microbatch",    "peer", "phase",
+      "group", "site", "per_n", "per_iteration", "loop"};
   return columns;
 }
 
 /// No number of a template is further from 0; so sums of a few fit.
-static constexpr int64_t most = int64_t(1) << 40;
+static constexpr int64_t maxMagnitude = int64_t(1) << 40;
 
 std::optional<std::vector<std::vector<int64_t>>>
-ppcc::proof::readNumbers(const json::Value *value, size_t most) {
+ppcc::proof::readNumbers(const json::Value *value, size_t maxSize) {
   const json::Array *lists = value ? value->getAsArray() : nullptr;
-  if (!lists || lists->size() > most)
+  if (!lists || lists->size() > maxSize)
     return std::nullopt;
   std::vector<std::vector<int64_t>> result;
   for (const json::Value &item : *lists) {
@@ -42,7 +42,7 @@ static std::string readRank(const json::Value &from, const Topology &head,
   auto numbers = readNumbers(&from);
   if (!numbers)
     return "`actions` holds something else than lists of numbers";
-  int64_t group = -1, window = -1;
+  int64_t group = -1, loop = -1;
   std::set<int64_t> windows;
   for (std::vector<int64_t> &row : *numbers) {
     if (row.size() + (sites ? 0 : 2) != familyColumns().size())
@@ -51,16 +51,17 @@ static std::string readRank(const json::Value &from, const Topology &head,
       row.insert(row.begin() + 5, 0);
       row.insert(row.begin() + 7, 0);
     }
-    auto within = [&](size_t column, int64_t least, size_t end) {
-      return row[column] >= least && row[column] < int64_t(end);
+    auto within = [&](size_t column, int64_t min, size_t end) {
+      return row[column] >= min && row[column] < int64_t(end);
     };
     if (!within(0, 0, head.kinds.size()) || !within(1, 0, head.pipes.size()) ||
         !within(2, 0, head.pipes[row[1]].numStages()) ||
         !within(4, -1, head.pipes[row[1]].numStages()))
       return "an action has a kind, pipe, stage or peer that is not there";
     const KindInfo &kind = head.kinds[KindId(row[0])];
-    bool isWide = kind.scope != KindScope::Microbatch;
-    if (kind.hasFarEnd() || (isWide && (row[3] != -1 || row[8] || row[9])))
+    bool isPerStageOrRank = kind.scope != KindScope::Microbatch;
+    if (kind.isMove() ||
+        (isPerStageOrRank && (row[3] != -1 || row[8] || row[9])))
       return "an action of a declared kind has no microbatch, or goes between "
              "ranks";
     if ((row[4] >= 0) != !kind.isCompute())
@@ -68,23 +69,24 @@ static std::string readRank(const json::Value &from, const Topology &head,
     if (sites && (!within(5, 0, sites->phases) || !within(7, 0, sites->sites)))
       return "an action has a phase or site that is not there";
     for (size_t column : {3, 8, 9})
-      if (!within(column, -most, most))
+      if (!within(column, -maxMagnitude, maxMagnitude))
         return "a microbatch is too large";
     if (!within(10, -1, UINT32_MAX) || !within(6, -1, UINT32_MAX) ||
-        (row[10] != window && row[10] >= 0 && !windows.insert(row[10]).second))
-      return "the actions of a window do not stand together";
+        (row[10] != loop && row[10] >= 0 && !windows.insert(row[10]).second))
+      return "the actions of a loop do not stand together";
     if (row[10] < 0 && row[9] != 0)
-      return "an action takes turns and stands in no window";
+      return "an action has iterations and stands in no loop";
     bool joined = !rows.empty() && row[6] >= 0 && row[6] == group;
-    if (joined && row[10] != window)
-      return "a group is in a window and outside";
+    if (joined && row[10] != loop)
+      return "a group is in a loop and outside";
     group = row[6];
-    window = row[10];
-    rows.push_back({KindId(row[0]), PipeId(row[1]), StageId(row[2]),
-                    row[4] < 0 ? StageId(noPeer) : StageId(row[4]), joined,
-                    window < 0 ? noWindow : uint32_t(window),
-                    isWide ? noMicrobatch : Affine{row[3], row[8], row[9]}, 0,
-                    PhaseId(row[5]), SiteId(row[7])});
+    loop = row[10];
+    rows.push_back(
+        {KindId(row[0]), PipeId(row[1]), StageId(row[2]),
+         row[4] < 0 ? StageId(noPeer) : StageId(row[4]), joined,
+         loop < 0 ? noLoop : uint32_t(loop),
+         isPerStageOrRank ? noMicrobatch : Affine{row[3], row[8], row[9]}, 0,
+         PhaseId(row[5]), SiteId(row[7])});
   }
   return "";
 }
@@ -99,7 +101,7 @@ std::string ppcc::proof::readTemplate(const json::Object &from,
     return "`microbatches` is no list of four numbers a pipe";
   for (const std::vector<int64_t> &range : *ranges) {
     if (range.size() != 4 || llvm::any_of(range, [](int64_t number) {
-          return number < -most || number > most;
+          return number < -maxMagnitude || number > maxMagnitude;
         }))
       return "`microbatches` is no list of four numbers a pipe";
     program.pipes.push_back({{range[0], range[1], 0}, {range[2], range[3], 0}});

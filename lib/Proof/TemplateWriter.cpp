@@ -40,18 +40,18 @@ void ppcc::proof::writeRows(json::OStream &json, const Template &program,
         const Row &row = rows[i];
         bool last = i + 1 == rows.size() || !rows[i + 1].joined;
         bool grouped = row.joined || !last;
-        bool isWide = row.microbatch == noMicrobatch;
+        bool isPerStageOrRank = row.microbatch == noMicrobatch;
         out << (i == 0 ? "[" : ",[") << row.kind.value << ',' << row.pipe.value
-            << ',' << row.stage.value << ',' << (isWide ? -1 : row.microbatch.c)
-            << ',' << (row.peer.value == noPeer ? -1 : int64_t(row.peer.value))
-            << ',';
+            << ',' << row.stage.value << ','
+            << (isPerStageOrRank ? -1 : row.microbatch.c) << ','
+            << (row.peer.value == noPeer ? -1 : int64_t(row.peer.value)) << ',';
         if (hasSites)
           out << row.phase.value << ',';
         out << (grouped ? groups : -1) << ',';
         if (hasSites)
           out << row.site.value << ',';
         out << row.microbatch.n << ',' << row.microbatch.j << ','
-            << (row.window == noWindow ? -1 : int64_t(row.window)) << ']';
+            << (row.loop == noLoop ? -1 : int64_t(row.loop)) << ']';
         groups += grouped && last;
       }
       out << ']';

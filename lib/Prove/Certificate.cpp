@@ -18,63 +18,63 @@ static Claim claimOf(const ProvenRange &range, StringRef firstTransport,
   claim.verdict = verdictName(range.verdict);
   claim.reason = std::move(reason);
   bool isRight = range.verdict == Verdict::Right;
-  if (!range.evidence || (!isRight && range.evidence->circle.empty())) {
+  if (!range.evidence || (!isRight && range.evidence->cycle.empty())) {
     if (isRight)
       claim.verdict = verdictName(Verdict::Undecided);
     return claim;
   }
   auto evidence = std::make_shared<Evidence>(*range.evidence);
-  auto isShown = [&, all = Certificate()] {
+  auto isAccepted = [&, all = Certificate()] {
     return faultOf(claim, all).empty();
   };
-  auto show = [&](ArrayRef<Shown> shown) {
-    evidence->shown = shown;
+  auto setWitnesses = [&](ArrayRef<OrderWitness> witnesses) {
+    evidence->orderWitnesses = witnesses;
     claim.transports.clear();
-    for (const Shown &one : shown)
+    for (const OrderWitness &one : witnesses)
       claim.transports.push_back(one.transport);
   };
   claim.evidence = evidence;
-  show({});
+  setWitnesses({});
   if (!isRight) {
-    evidence->carried = {};
+    evidence->withMessages = {};
     evidence->times = std::nullopt;
-    if (!isShown())
+    if (!isAccepted())
       claim.evidence = nullptr;
     return claim;
   }
   // All of it, or what remains of it.
-  show(range.evidence->shown);
+  setWitnesses(range.evidence->orderWitnesses);
   claim.fits = !evidence->model->costs.limits.empty();
   if (range.makespan && evidence->times) {
     claim.makespan = range.makespan;
-    claim.timed = firstTransport;
+    claim.makespanTransport = firstTransport;
   }
-  if (!isShown()) {
+  if (!isAccepted()) {
     claim.fits = false;
     claim.makespan = std::nullopt;
-    std::vector<Shown> good;
-    for (const Shown &one : range.evidence->shown) {
-      show(one);
-      if (isShown())
+    std::vector<OrderWitness> good;
+    for (const OrderWitness &one : range.evidence->orderWitnesses) {
+      setWitnesses(one);
+      if (isAccepted())
         good.push_back(one);
     }
-    show(good);
+    setWitnesses(good);
     if (good.empty()) {
       claim.evidence = nullptr;
       claim.verdict = verdictName(Verdict::Undecided);
       return claim;
     }
     claim.fits = !evidence->model->costs.limits.empty();
-    claim.fits &= isShown();
+    claim.fits &= isAccepted();
     if (range.makespan && evidence->times)
       claim.makespan = range.makespan;
-    if (!isShown())
+    if (!isAccepted())
       claim.makespan = std::nullopt;
   }
   if (!claim.makespan)
     evidence->times = std::nullopt;
   if (claim.transports == std::vector<std::string>{"data"})
-    evidence->carried = {};
+    evidence->withMessages = {};
   return claim;
 }
 
@@ -86,7 +86,7 @@ static std::optional<Formula> microbatchesOf(ArrayRef<Claim> claims) {
       continue;
     const Evidence &evidence = *claim.evidence;
     Affine count;
-    for (const Range &range : evidence.byData.pipes)
+    for (const MicrobatchRange &range : evidence.withoutMessages.pipes)
       count = count + range.count;
     int64_t n = (claim.from - evidence.base) / evidence.step;
     points.push_back({claim.from, count.at(n)});
@@ -117,7 +117,7 @@ proof::Certificate ppcc::certificateOf(const Proof &proof, StringRef free,
   certificate.free = free;
   for (const ProgramParam &param : proof.params)
     certificate.params.push_back({param.name, param.value});
-  for (const ProvenRange &part : proof.parts) {
+  for (const ProvenRange &part : proof.unmerged) {
     std::string where = textOf(part.place, sources);
     certificate.claims.push_back(certificate::claimOf(
         part, proof.transports.front(),
@@ -152,7 +152,7 @@ void writeItems(json::OStream &out, StringRef name,
 json::Array listOf(const Costs::Values &values, int64_t unit) {
   json::Array list;
   for (int64_t value : values)
-    list.push_back(value == Costs::rest
+    list.push_back(value == Costs::remainder
                        ? json::Value(nullptr)
                        : json::Value(Rational(value, unit).text()));
   return list;
@@ -182,7 +182,7 @@ json::Value pipeOf(const Pipe &pipe) {
 }
 
 json::Value kindOf(const KindInfo &info, const KindTable &kinds) {
-  json::Object result{{"name", info.letters},
+  json::Object result{{"name", info.mnemonic},
                       {"per", kindScopeNames()[size_t(info.scope)]},
                       {"lane", info.lane}};
   if (info.isRequired)
@@ -190,16 +190,16 @@ json::Value kindOf(const KindInfo &info, const KindTable &kinds) {
   if (info.inFlight != 0)
     result["in_flight"] = info.inFlight;
   if (info.restores)
-    result["restores"] = kinds[*info.restores].letters;
-  if (info.meeting != Meeting::None)
-    result["meets"] = meetingName(info.meeting);
+    result["restores"] = kinds[*info.restores].mnemonic;
+  if (info.collective != Collective::None)
+    result["collective"] = collectiveName(info.collective);
   if (!info.stages.empty())
     result["stages"] = json::Array(info.stages);
   json::Array rules;
   for (const KindRule &rule : info.rules) {
     json::Array names;
     for (KindId kind : rule.kinds)
-      names.push_back(kinds[kind].letters);
+      names.push_back(kinds[kind].mnemonic);
     rules.push_back(
         json::Object{{rule.isBefore ? "before" : "after", std::move(names)}});
   }
@@ -225,7 +225,7 @@ json::Value modelOf(const Model &model) {
                     int64_t unit) {
     json::Object object;
     for (const auto &[kind, value] : values)
-      object[model.kinds[KindId(kind)].letters] = valueOf(value, unit);
+      object[model.kinds[KindId(kind)].mnemonic] = valueOf(value, unit);
     return object;
   };
   if (!costs.times.empty())
@@ -234,7 +234,7 @@ json::Value modelOf(const Model &model) {
     result["group"] =
         json::Object{{costs.group == Costs::Group::Sum   ? "sum"
                       : costs.group == Costs::Group::Max ? "max"
-                                                         : "whole",
+                                                         : "fixed",
                       valueOf({costs.factor}, timeUnit)}};
   for (const auto &[members, time] : costs.groups) {
     json::Array list;
@@ -255,13 +255,13 @@ json::Value modelOf(const Model &model) {
   // What is held counts where it is limited.
   if (!costs.limits.empty()) {
     result["memory"] = byKind(costs.memory, memoryUnit);
-    result["at_rest"] = valueOf(costs.atRest, memoryUnit);
+    result["static_memory"] = valueOf(costs.staticMemory, memoryUnit);
     result["limits"] = valueOf(costs.limits, memoryUnit);
   }
   json::Object scales;
   json::Object times;
   for (const auto &[kind, factors] : costs.timeScales)
-    times[model.kinds[KindId(kind)].letters] = listOf(factors, timeUnit);
+    times[model.kinds[KindId(kind)].mnemonic] = listOf(factors, timeUnit);
   if (!times.empty())
     scales["times"] = std::move(times);
   if (!costs.memoryScales.empty() && !costs.limits.empty())
@@ -326,7 +326,7 @@ private:
                   claim.to ? json::Value(*claim.to) : json::Value(nullptr));
     out.attribute("verdict", claim.verdict);
     out.attribute("transports", json::Array(claim.transports));
-    writeFormula("makespan", claim.makespan, claim.timed);
+    writeFormula("makespan", claim.makespan, claim.makespanTransport);
     out.attribute("fits", claim.fits);
     out.attribute("reason", claim.reason);
     if (claim.evidence)
@@ -345,22 +345,22 @@ private:
         writeRows(out, program, /*hasSites=*/false);
       });
     };
-    writeTemplate("data", evidence.byData);
-    if (!evidence.carried.ranks.empty())
-      writeTemplate("carried", evidence.carried);
+    writeTemplate("data", evidence.withoutMessages);
+    if (!evidence.withMessages.ranks.empty())
+      writeTemplate("with_messages", evidence.withMessages);
     out.attributeArray("orders", [&] {
-      for (const Shown &shown : evidence.shown)
+      for (const OrderWitness &witness : evidence.orderWitnesses)
         out.object([&] {
-          out.attribute("transport", shown.transport);
-          writeItems(out, "order", shown.order.ranks);
+          out.attribute("transport", witness.transport);
+          writeItems(out, "order", witness.order.ranks);
         });
     });
     if (evidence.times)
       writeItems(out, "times", evidence.times->ranks);
-    writeLists(out, "circle", evidence.circle.size(), [&](size_t i) {
-      const Event &event = evidence.circle[i];
+    writeLists(out, "cycle", evidence.cycle.size(), [&](size_t i) {
+      const Event &event = evidence.cycle[i];
       return std::vector<int64_t>{event.rank, event.row, event.isEnd,
-                                  event.turn.c, event.turn.n};
+                                  event.iteration.c, event.iteration.n};
     });
   }
 

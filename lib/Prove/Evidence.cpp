@@ -7,55 +7,57 @@
 
 using namespace ppcc;
 
-Notes Notes::of(int64_t base, int64_t step, const Program &sample,
-                const proof::Template &family,
-                std::shared_ptr<const proof::Model> model) {
-  Notes notes{std::make_shared<proof::Programs>(),
-              std::make_shared<proof::Evidence>()};
-  notes.programs->base = notes.evidence->base = base;
-  notes.programs->step = notes.evidence->step = step;
+ProofArtifacts ProofArtifacts::of(int64_t base, int64_t step,
+                                  const Program &sample,
+                                  const proof::Template &family,
+                                  std::shared_ptr<const proof::Model> model) {
+  ProofArtifacts artifacts{std::make_shared<proof::ResidueFamily>(),
+                           std::make_shared<proof::Evidence>()};
+  artifacts.programs->base = artifacts.evidence->base = base;
+  artifacts.programs->step = artifacts.evidence->step = step;
   Rows none;
   for ([[maybe_unused]] RankId rank : sample.ranks())
     none.beginRank();
-  notes.programs->head = sample.withRows(std::move(none));
-  notes.evidence->byData = family;
-  notes.evidence->byData.head = model.get();
-  notes.evidence->model = std::move(model);
-  return notes;
+  artifacts.programs->head = sample.withRows(std::move(none));
+  artifacts.evidence->withoutMessages = family;
+  artifacts.evidence->withoutMessages.head = model.get();
+  artifacts.evidence->model = std::move(model);
+  return artifacts;
 }
 
-void Notes::carry(const proof::Template &whole) {
-  programs->carried = evidence->carried = whole;
-  programs->carried.head = &programs->head.head();
-  evidence->carried.head = evidence->model.get();
+void ProofArtifacts::setWithMessages(const proof::Template &whole) {
+  programs->withMessages = evidence->withMessages = whole;
+  programs->withMessages.head = &programs->head.head();
+  evidence->withMessages.head = evidence->model.get();
 }
 
-Notes ppcc::notesOf(int64_t m, const Program &program,
-                    ArrayRef<Transport> transports, bool byData,
-                    Singles &singles) {
-  Quiet quiet;
-  auto bare = singles.compile(m, false, quiet);
+ProofArtifacts ppcc::artifactsOf(int64_t m, const Program &program,
+                                 ArrayRef<Transport> transports, bool dataOnly,
+                                 InstanceCompiler &compiler) {
+  CapturedDiagnostics quiet;
+  auto bare = compiler.compile(m, false, quiet);
   if (!bare)
     return {};
   proof::Template own = templateOf(*bare, bare->head());
-  Notes notes = Notes::of(m, 1, program, own, modelOf(*bare, own));
-  notes.programs->preconnect = program.preconnect();
-  byData |= transports.empty();
+  ProofArtifacts artifacts =
+      ProofArtifacts::of(m, 1, program, own, modelOf(*bare, own));
+  artifacts.programs->preconnect = program.preconnect();
+  dataOnly |= transports.empty();
   auto show = [&](const Program &one, const Transport *transport,
                   const proof::Template &place, bool isTimed) {
     Sample sample(one, transport);
     Durations durations(one);
     if (auto order = fit(place, sample.order(transport, durations)))
-      notes.evidence->shown.push_back(
+      artifacts.evidence->orderWitnesses.push_back(
           {transport ? transport->name : "data", std::move(*order)});
     if (isTimed)
-      notes.evidence->times = fit(place, sample.run(transport));
+      artifacts.evidence->times = fit(place, sample.run(transport));
   };
-  show(*bare, nullptr, own, byData);
+  show(*bare, nullptr, own, dataOnly);
   if (!transports.empty())
-    notes.carry(templateOf(program, program.head()));
+    artifacts.setWithMessages(templateOf(program, program.head()));
   for (const Transport &transport : transports)
-    show(program, &transport, notes.evidence->carried,
-         !byData && &transport == &transports.front());
-  return notes;
+    show(program, &transport, artifacts.evidence->withMessages,
+         !dataOnly && &transport == &transports.front());
+  return artifacts;
 }

@@ -47,7 +47,7 @@ static void writeFamily(const proof::ProgramRange &part, StringRef free,
   out.attribute("verdict", part.verdict);
   if (!part.programs)
     return out.attribute("reason", part.reason);
-  const proof::Programs &programs = *part.programs;
+  const proof::ResidueFamily &programs = *part.programs;
   const Head &head = programs.head.head();
   out.attributeObject("params", [&] {
     for (auto [i, param] : llvm::enumerate(head.params)) {
@@ -56,7 +56,7 @@ static void writeFamily(const proof::ProgramRange &part, StringRef free,
       double number;
       if (param.type == "bool")
         value = param.value == "true";
-      else if (auto growth = programs.growthOf(i))
+      else if (auto growth = programs.paramFormula(i))
         value = json::Array{growth->c, growth->n};
       else if (llvm::to_integer(param.value, whole))
         value = whole;
@@ -80,38 +80,38 @@ static void writeFamily(const proof::ProgramRange &part, StringRef free,
                       auto [low, high] = programs.preconnect[i];
                       return std::vector<int64_t>{low.value, high.value};
                     });
-  proof::writeRanges(out, programs.carried);
-  proof::writeRows(out, programs.carried);
+  proof::writeRanges(out, programs.withMessages);
+  proof::writeRows(out, programs.withMessages);
 }
 
-std::optional<proof::ProgramsForAll>
+std::optional<proof::ParametricProgram>
 ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
-  proof::ProgramsForAll families{
+  proof::ParametricProgram families{
       proof.schedule, free.str(), proof.transports, {}};
-  auto none = [&](Place place, const auto &number, StringRef why) {
+  auto none = [&](Location place, const auto &number, StringRef why) {
     session.diags.report<diag::NoProgramForAll>(std::move(place), free, number,
                                                 why);
     return std::nullopt;
   };
   // The files and kinds that the numbers of all rows mean.
   using Tables = std::pair<size_t, std::vector<std::string>>;
-  auto tablesOf = [](const proof::Programs &of) {
+  auto tablesOf = [](const proof::ResidueFamily &of) {
     Tables tables{of.head.files().size(), {}};
     for (const KindInfo &info : of.head.kinds().rows())
-      tables.second.push_back(info.letters);
+      tables.second.push_back(info.mnemonic);
     return tables;
   };
   std::optional<Tables> shared;
-  for (const ProvenRange &part : proof.parts) {
+  for (const ProvenRange &part : proof.unmerged) {
     bool isRight = part.verdict == Verdict::Right;
-    bool hasRows = part.programs && !part.programs->carried.ranks.empty();
+    bool hasRows = part.programs && !part.programs->withMessages.ranks.empty();
     if (part.verdict == Verdict::Undecided || (isRight && !hasRows))
       return none(
           part.place,
           fmt::format("{}{}", part.from, part.to == part.from ? "" : ", .."),
           part.reason.empty() ? "nothing was found" : part.reason);
     auto isFactor = [](const CostSetting &setting) {
-      return rowOf(setting.what).spread == CostSpread::Microbatches;
+      return rowOf(setting.what).granularity == CostGranularity::Microbatches;
     };
     if (isRight && llvm::any_of(part.programs->head.costs().settings, isFactor))
       return none({}, "all",
@@ -132,7 +132,8 @@ ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
   return families;
 }
 
-const proof::Programs &ppcc::sampleOf(const proof::ProgramsForAll &families) {
+const proof::ResidueFamily &
+ppcc::sampleOf(const proof::ParametricProgram &families) {
   auto last = llvm::find_if(llvm::reverse(families.ranges),
                             [](const proof::ProgramRange &claim) {
                               return claim.programs != nullptr;
@@ -140,9 +141,9 @@ const proof::Programs &ppcc::sampleOf(const proof::ProgramsForAll &families) {
   return *last->programs;
 }
 
-void ppcc::writeFamilies(const proof::ProgramsForAll &families,
+void ppcc::writeFamilies(const proof::ParametricProgram &families,
                          Session &session, raw_ostream &out) {
-  const proof::Programs &sample = sampleOf(families);
+  const proof::ResidueFamily &sample = sampleOf(families);
   out << "{\n" << sharedKeys(sample.head, families.free, session);
   auto writeNames = [&](StringRef key, const auto &names, auto nameOf) {
     out << '"' << key << "\": [";

@@ -15,14 +15,14 @@ namespace {
 
 class FamilyPrinter {
 public:
-  FamilyPrinter(const proof::Programs &programs, raw_ostream &out)
+  FamilyPrinter(const proof::ResidueFamily &programs, raw_ostream &out)
       : programs(programs), head(programs.head.head()),
-        program(programs.carried), out(out) {}
+        program(programs.withMessages), out(out) {}
 
   void print() {
     for (size_t i = 0; i != head.params.size(); ++i)
-      out << "  param " << wordText(head.params[i].name) << ": "
-          << wordText(head.params[i].type) << " = " << valueOf(i) << '\n';
+      out << "  param " << quotedIfNeeded(head.params[i].name) << ": "
+          << quotedIfNeeded(head.params[i].type) << " = " << valueOf(i) << '\n';
     for (auto [i, site] : llvm::enumerate(head.sites))
       if (i != 0)
         out << fmt::format("  site {} {}:{}:{}", i, site.file, site.line,
@@ -42,7 +42,7 @@ public:
       out << "]\n";
     }
     for (auto [pipe, range] : llvm::zip(head.pipes, program.pipes))
-      out << "  microbatches " << quotedText(pipe.name) << ' '
+      out << "  microbatches " << quotedString(pipe.name) << ' '
           << text(range.first) << ".." << text(range.first + range.count)
           << '\n';
     for (auto [rank, rows] : llvm::enumerate(program.ranks)) {
@@ -54,8 +54,8 @@ public:
 
 private:
   std::string valueOf(size_t param) const {
-    auto value = programs.growthOf(param);
-    return value ? text(*value) : wordText(head.params[param].value);
+    auto value = programs.paramFormula(param);
+    return value ? text(*value) : quotedIfNeeded(head.params[param].value);
   }
 
   void print(ArrayRef<proof::Row> rows) {
@@ -73,23 +73,23 @@ private:
         cells += (end == i ? "" : "; ") + cell(rows[end]);
       if (end - i > 1)
         cells = '(' + cells + ')';
-      bool turns = row.window != proof::noWindow;
-      if (turns && (i == 0 || rows[i - 1].window != row.window)) {
+      bool isLooped = row.loop != proof::noLoop;
+      if (isLooped && (i == 0 || rows[i - 1].loop != row.loop)) {
         endLine();
         out << "    loop j in 0..n + 1 {\n";
       }
       if (row.phase != phase) {
         endLine();
         phase = row.phase;
-        out.indent(turns ? 6 : 4)
-            << "phase " << quotedText(head.phases[phase.value]) << '\n';
+        out.indent(isLooped ? 6 : 4)
+            << "phase " << quotedString(head.phases[phase.value]) << '\n';
       }
       if (column + 1 + cells.size() > width)
         endLine();
-      unsigned indent = column != 0 ? 1 : turns ? 8 : 6;
+      unsigned indent = column != 0 ? 1 : isLooped ? 8 : 6;
       out.indent(indent) << cells;
       column += indent + cells.size();
-      if (turns && (end == rows.size() || rows[end].window != row.window)) {
+      if (isLooped && (end == rows.size() || rows[end].loop != row.loop)) {
         endLine();
         out << "    }\n";
       }
@@ -99,7 +99,7 @@ private:
 
   std::string cell(const proof::Row &row) const {
     const KindInfo &kind = head.kinds[row.kind];
-    std::string cell = kind.letters;
+    std::string cell = kind.mnemonic;
     if (kind.scope != KindScope::Rank)
       cell = fmt::format("{}{}", row.stage.value, cell);
     if (kind.scope == KindScope::Microbatch) {
@@ -109,13 +109,13 @@ private:
       cell += ":" + llvm::utostr(row.pipe.value);
     }
     if (row.peer.value != Action::noPeer &&
-        row.peer.value != row.stage.value + (kind.goesUp() ? 1 : -1))
+        row.peer.value != row.stage.value + (kind.goesToLaterStage() ? 1 : -1))
       cell += (kind.isSend() ? '>' : '<') + llvm::utostr(row.peer.value);
     return row.site == SiteId() ? cell
                                 : cell + '@' + llvm::utostr(row.site.value);
   }
 
-  const proof::Programs &programs;
+  const proof::ResidueFamily &programs;
   const Head &head;
   const proof::Template &program;
   raw_ostream &out;
@@ -123,7 +123,7 @@ private:
 
 } // namespace
 
-void ppcc::printFamilies(const proof::ProgramsForAll &families,
+void ppcc::printFamilies(const proof::ParametricProgram &families,
                          raw_ostream &out) {
   Program shared = sampleOf(families).head;
   Head &head = shared.editHead();
@@ -137,7 +137,7 @@ void ppcc::printFamilies(const proof::ProgramsForAll &families,
   printProgram(shared, out, options);
   for (const proof::ProgramRange &part : families.ranges) {
     bool isOne = part.to == part.from;
-    out << "family " << wordText(families.free) << " = "
+    out << "family " << quotedIfNeeded(families.free) << " = "
         << text({part.from, isOne ? 0 : part.modulus, 0});
     if (!isOne)
       out << ", n in 0.."
@@ -145,7 +145,7 @@ void ppcc::printFamilies(const proof::ProgramsForAll &families,
                       : "");
     out << ' ' << part.verdict;
     if (!part.programs) {
-      out << ' ' << quotedText(part.reason) << '\n';
+      out << ' ' << quotedString(part.reason) << '\n';
       continue;
     }
     out << " {\n";

@@ -10,13 +10,13 @@ using proof::forEachRow;
 using proof::Template;
 
 /// What rows of a template have in common with the actions that they are.
-static auto placeOf(const auto &row) {
+static auto staticFieldsOf(const auto &row) {
   return std::tuple(row.kind, row.pipe, row.stage, row.peer, row.joined);
 }
-static proof::Row asRow(const Action &action, uint32_t window,
+static proof::Row asRow(const Action &action, uint32_t loop,
                         Affine microbatch) {
   return {action.kind,   action.pipe, action.stage, action.peer,
-          action.joined, window,      microbatch,   0,
+          action.joined, loop,        microbatch,   0,
           action.phase,  action.site};
 }
 
@@ -36,8 +36,8 @@ static void forEachOfFirst(const Template &family, const Program &first,
 std::vector<Origin> ppcc::originsOf(const Template &program, int64_t n) {
   std::vector<Origin> origins;
   for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
-    forEachRow(program.ranks[rank], n, [&](uint32_t row, int64_t turn) {
-      origins.push_back({rank, row, turn});
+    forEachRow(program.ranks[rank], n, [&](uint32_t row, int64_t iteration) {
+      origins.push_back({rank, row, iteration});
     });
   return origins;
 }
@@ -52,13 +52,14 @@ bool ppcc::isInstance(const Template &family, int64_t n,
       const Origin &origin = origins[row.value];
       const proof::Row &wanted = family.ranks[origin.rank][origin.row];
       return origin.rank == rank.value &&
-             placeOf(wanted) == placeOf(program[row]) &&
-             wanted.microbatch.at(n, origin.turn) == program[row].microbatch;
+             staticFieldsOf(wanted) == staticFieldsOf(program[row]) &&
+             wanted.microbatch.at(n, origin.iteration) ==
+                 program[row].microbatch;
     });
   });
 }
 
-bool ppcc::isPlacedLater(const KindInfo &info, const KindTable &kinds) {
+bool ppcc::isPlacedWithMessages(const KindInfo &info, const KindTable &kinds) {
   return !info.isCompute() ||
          llvm::any_of(info.rules, [&](const KindRule &rule) {
            return !rule.isBefore && llvm::any_of(rule.kinds, [&](KindId kind) {
@@ -71,37 +72,37 @@ namespace {
 
 /// Values of an instance at a row of the template.
 struct Point {
-  int64_t n, turn, value;
+  int64_t n, iteration, value;
 };
 
-/// The function through all points, of n = 1 and 2 with all their turns, or of
-/// n = 0 alone.
-std::optional<Affine> through(ArrayRef<Point> points, bool hasTurns) {
-  auto at = [&](int64_t n, int64_t turn) {
+/// The function through all points, of n = 1 and 2 with all their iterations,
+/// or of n = 0 alone.
+std::optional<Affine> interpolate(ArrayRef<Point> points, bool hasIterations) {
+  auto at = [&](int64_t n, int64_t iteration) {
     for (const Point &point : points)
-      if (point.n == n && point.turn == turn)
+      if (point.n == n && point.iteration == iteration)
         return point.value;
     return int64_t(0);
   };
   Affine f;
   f.n = at(2, 0) - at(1, 0);
-  f.j = hasTurns ? at(1, 1) - at(1, 0) : 0;
+  f.j = hasIterations ? at(1, 1) - at(1, 0) : 0;
   f.c = at(1, 0) - f.n;
   if (points.front().n == 0)
     f.c = points.front().value;
   for (const Point &point : points)
-    if (f.at(point.n, point.turn) != point.value)
+    if (f.at(point.n, point.iteration) != point.value)
       return std::nullopt;
   return f;
 }
 
-class Messages {
+class MessageInserter {
 public:
-  Messages(Template family, const Program &first, const Program &second)
+  MessageInserter(Template family, const Program &first, const Program &second)
       : family(std::move(family)) {
     for (auto &rows : this->family.ranks)
       llvm::erase_if(rows, [&](const proof::Row &row) {
-        return isPlacedLater(first.kinds()[row.kind], first.kinds());
+        return isPlacedWithMessages(first.kinds()[row.kind], first.kinds());
       });
     collect(1, first);
     collect(2, second);
@@ -112,23 +113,23 @@ public:
     for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
       auto &rows = result.ranks[rank];
       rows.clear();
-      if (!append(rank, 0, proof::noWindow, rows))
+      if (!append(rank, 0, proof::noLoop, rows))
         return std::nullopt;
       for (uint32_t row = 0; row != family.ranks[rank].size(); ++row) {
         rows.push_back(family.ranks[rank][row]);
-        if (!append(rank, row + 1, family.ranks[rank][row].window, rows))
+        if (!append(rank, row + 1, family.ranks[rank][row].loop, rows))
           return std::nullopt;
       }
     }
     return result;
   }
 
-  mutable bool isPlaced = true;
+  mutable bool hasFixedSites = true;
 
 private:
-  /// Messages behind a row in one turn.
+  /// Messages behind a row in one iteration.
   struct Gap {
-    int64_t n, turn;
+    int64_t n, iteration;
     std::vector<Action> messages;
   };
 
@@ -138,22 +139,22 @@ private:
       const auto &rows = family.ranks[rank];
       gaps[rank].resize(rows.size() + 1);
       ActionId at = program.begin(RankId(rank));
-      auto take = [&](uint32_t behind, int64_t turn) {
-        Gap &gap = gaps[rank][behind].emplace_back(Gap{n, turn, {}});
+      auto take = [&](uint32_t behind, int64_t iteration) {
+        Gap &gap = gaps[rank][behind].emplace_back(Gap{n, iteration, {}});
         for (; at != program.end(RankId(rank)) &&
-               isPlacedLater(program.kindOf(at), program.kinds());
+               isPlacedWithMessages(program.kindOf(at), program.kinds());
              ++at.value)
           gap.messages.push_back(program[at]);
       };
       take(0, 0);
-      forEachRow(rows, n, [&](uint32_t row, int64_t turn) {
+      forEachRow(rows, n, [&](uint32_t row, int64_t iteration) {
         ++at.value;
-        take(row + 1, turn);
+        take(row + 1, iteration);
       });
     }
   }
 
-  bool append(uint32_t rank, uint32_t behind, uint32_t window,
+  bool append(uint32_t rank, uint32_t behind, uint32_t loop,
               std::vector<proof::Row> &rows) const {
     const std::vector<Gap> &all = gaps[rank][behind];
     size_t count = all.front().messages.size();
@@ -164,15 +165,16 @@ private:
         if (gap.messages.size() != count)
           return false;
         const Action &action = gap.messages[i];
-        if (placeOf(action) != placeOf(first))
+        if (staticFieldsOf(action) != staticFieldsOf(first))
           return false;
-        points.push_back({gap.n, gap.turn, action.microbatch});
-        isPlaced &= action.site == first.site && action.phase == first.phase;
+        points.push_back({gap.n, gap.iteration, action.microbatch});
+        hasFixedSites &=
+            action.site == first.site && action.phase == first.phase;
       }
-      auto microbatch = through(points, window != proof::noWindow);
+      auto microbatch = interpolate(points, loop != proof::noLoop);
       if (!microbatch)
         return false;
-      rows.push_back(asRow(first, window, *microbatch));
+      rows.push_back(asRow(first, loop, *microbatch));
     }
     return llvm::all_of(
         all, [&](const Gap &gap) { return gap.messages.size() == count; });
@@ -204,7 +206,9 @@ public:
   }
   Moment free(Moment, ActionId row) const { return times.ends[row.value] + 1; }
   static Moment after(Moment moment, Time time) {
-    return time > 0    ? std::min(moment / fine + time, last / fine) * fine
+    return time > 0 ? std::min(moment / ticksPerMoment + time,
+                               last / ticksPerMoment) *
+                          ticksPerMoment
            : time == 0 ? moment + 2
                        : moment + 1;
   }
@@ -215,7 +219,7 @@ public:
   }
 
 private:
-  static constexpr int64_t fine = 4096; ///< Numbers of a moment.
+  static constexpr int64_t ticksPerMoment = 4096; ///< Numbers of a moment.
   /// An order beyond it is of no use, and proves nothing.
   static constexpr Moment last = std::numeric_limits<Moment>::max() / 2;
 
@@ -224,21 +228,21 @@ private:
 
 } // namespace
 
-std::optional<Template> ppcc::withMessages(const Template &family,
-                                           const Program &first,
-                                           const Program &second,
-                                           bool &isPlaced) {
-  Messages messages(family, first, second);
+std::optional<Template> ppcc::insertMessages(const Template &family,
+                                             const Program &first,
+                                             const Program &second,
+                                             bool &hasFixedSites) {
+  MessageInserter messages(family, first, second);
   auto result = messages.insert();
-  isPlaced = messages.isPlaced;
+  hasFixedSites = messages.hasFixedSites;
   return result;
 }
 
 Template ppcc::peeled(const Template &family) {
   Template result = family;
-  if (result.last != proof::endless)
+  if (result.last != proof::unbounded)
     result.last -= 2;
-  for (proof::Range &range : result.pipes)
+  for (proof::MicrobatchRange &range : result.pipes)
     for (Affine *f : {&range.first, &range.count})
       f->c += 2 * f->n;
   for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
@@ -246,25 +250,25 @@ Template ppcc::peeled(const Template &family) {
     auto &to = result.ranks[rank];
     to.clear();
     for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
-      uint32_t window = rows[begin].window;
+      uint32_t loop = rows[begin].loop;
       end = proof::blockEnd(rows, begin);
-      // In turn 0, in turn 1 + j, and in the last, n + 2.
-      auto add = [&](uint32_t in, Affine turn) {
+      // In iteration 0, in iteration 1 + j, and in the last, n + 2.
+      auto add = [&](uint32_t in, Affine iteration) {
         for (size_t i = begin; i != end; ++i) {
           proof::Row row = rows[i];
           Affine at = row.microbatch;
-          row.microbatch = Affine{at.c + 2 * at.n, at.n, 0} + at.j * turn;
-          row.window = in;
+          row.microbatch = Affine{at.c + 2 * at.n, at.n, 0} + at.j * iteration;
+          row.loop = in;
           to.push_back(row);
         }
       };
-      if (window == proof::noWindow) {
-        add(window, {});
+      if (loop == proof::noLoop) {
+        add(loop, {});
         continue;
       }
-      add(proof::noWindow, {});
-      add(window, {1, 0, 1});
-      add(proof::noWindow, {2, 1, 0});
+      add(proof::noLoop, {});
+      add(loop, {1, 0, 1});
+      add(proof::noLoop, {2, 1, 0});
     }
   }
   return result;
@@ -304,12 +308,12 @@ ppcc::fitted(const Template &family, ArrayRef<std::vector<int64_t>> numbers) {
     std::vector<SmallVector<Point, 5>> points(rows.size());
     for (size_t i = 0; i != numbers.size(); ++i) {
       int64_t n = family.last == 0 ? 0 : i + 1;
-      forEachRow(rows, n, [&](uint32_t row, int64_t turn) {
-        points[row].push_back({n, turn, numbers[i][next[i]++]});
+      forEachRow(rows, n, [&](uint32_t row, int64_t iteration) {
+        points[row].push_back({n, iteration, numbers[i][next[i]++]});
       });
     }
     for (uint32_t row = 0; row != rows.size(); ++row) {
-      auto f = through(points[row], rows[row].window != proof::noWindow);
+      auto f = interpolate(points[row], rows[row].loop != proof::noLoop);
       if (!f)
         return std::nullopt;
       ofRank[row] = *f;
@@ -349,7 +353,7 @@ Template ppcc::templateOf(const Program &program, const Head &head) {
     auto &rows = one.ranks.emplace_back();
     for (ActionId row : program.rows(rank))
       rows.push_back(
-          asRow(program[row], proof::noWindow, program[row].microbatch));
+          asRow(program[row], proof::noLoop, program[row].microbatch));
   }
   return one;
 }
@@ -361,30 +365,29 @@ void ppcc::setSites(Template &family, const Program &first) {
   });
 }
 
-std::vector<proof::Event> ppcc::circleOf(const Template &family, int64_t n,
-                                         const Sample &sample,
-                                         const Transport *transport,
-                                         bool fromEnd) {
+std::vector<proof::Event> ppcc::cycleOf(const Template &family, int64_t n,
+                                        const Sample &sample,
+                                        const Transport *transport,
+                                        bool fromEnd) {
   const Program &program = sample.program;
   EventGraph graph(program, sample.index,
                    transport ? &*sample.messages : nullptr,
-                   {transport, /*inLine=*/!transport});
+                   {transport, /*inProgramOrder=*/!transport});
   if (graph.run())
     return {};
   std::vector<Origin> origins = originsOf(family, n);
-  std::vector<proof::Event> circle;
+  std::vector<proof::Event> cycle;
   auto add = [&](ActionId row, bool isEnd) {
     const Origin &origin = origins[program.itemOf(row).from.value];
-    bool inWindow =
-        family.ranks[origin.rank][origin.row].window != proof::noWindow;
-    circle.push_back({origin.rank, origin.row, isEnd,
-                      !inWindow ? Affine{}
-                      : fromEnd ? Affine{origin.turn - n, 1, 0}
-                                : origin.turn});
+    bool inLoop = family.ranks[origin.rank][origin.row].loop != proof::noLoop;
+    cycle.push_back({origin.rank, origin.row, isEnd,
+                     !inLoop   ? Affine{}
+                     : fromEnd ? Affine{origin.iteration - n, 1, 0}
+                               : origin.iteration});
   };
   // Each blocked event waits for one of another row, which stands behind the
   // next that is blocked.
-  std::vector<EventGraph::Block> blocks = graph.shortestCircle();
+  std::vector<EventGraph::Block> blocks = graph.shortestCycle();
   for (size_t i = 0; i != blocks.size(); ++i) {
     const EventGraph::Block &block = blocks[i],
                             &next = blocks[(i + 1) % blocks.size()];
@@ -401,5 +404,5 @@ std::vector<proof::Event> ppcc::circleOf(const Template &family, int64_t n,
     if (!nextIsEnd && (needsEnd || !isNext))
       add(ActionId(block.on), true);
   }
-  return circle;
+  return cycle;
 }

@@ -7,10 +7,10 @@
 
 namespace ppcc {
 
-/// The row of a template that a row of an instance is, and its turn.
+/// The row of a template that a row of an instance is, and its iteration.
 struct Origin {
   uint32_t rank, row;
-  int64_t turn;
+  int64_t iteration;
 };
 
 /// By row of the instance, ranks one after another.
@@ -22,18 +22,18 @@ bool isInstance(const proof::Template &family, int64_t n,
                 const Program &program);
 
 /// Whether messages decide where an action stands: it is one, or follows some.
-bool isPlacedLater(const KindInfo &info, const KindTable &kinds);
+bool isPlacedWithMessages(const KindInfo &info, const KindTable &kinds);
 
 /// The template with the messages of its instances of n = 1 and 2 put in.
 /// `isPlaced` says whether they come from the same place of the source in all
-/// turns, so that the template knows it.
-std::optional<proof::Template> withMessages(const proof::Template &family,
-                                            const Program &first,
-                                            const Program &second,
-                                            bool &isPlaced);
+/// iterations, so that the template knows it.
+std::optional<proof::Template> insertMessages(const proof::Template &family,
+                                              const Program &first,
+                                              const Program &second,
+                                              bool &hasFixedSites);
 
-/// The programs of n + 2, with the first and the last turn of each window by
-/// themselves, as a template of n.
+/// The programs of n + 2, with the first and the last iteration of each window
+/// by themselves, as a template of n.
 proof::Template peeled(const proof::Template &family);
 
 /// A program of a template, as runs see it: with its messages, or by its data
@@ -54,8 +54,8 @@ struct Sample {
   std::optional<MessageIndex> messages;
 };
 
-/// Functions of n and turns through the times of the instances of n = 1 and 2,
-/// or of the only one; nothing where one does not reach its end.
+/// Functions of n and iterations through the times of the instances of n = 1
+/// and 2, or of the only one; nothing where one does not reach its end.
 std::optional<proof::Times> fit(const proof::Template &family,
                                 ArrayRef<std::optional<Simulation>> runs);
 
@@ -69,11 +69,11 @@ proof::Template templateOf(const Program &program, const Head &head);
 /// Gives rows the phases and sites that they have in the instance of n = 1.
 void setSites(proof::Template &family, const Program &first);
 
-/// A circle in which ranks wait on a transport, or by data alone, as events of
-/// the template whose turns count from the begin, or from the end, of their
-/// windows.
-std::vector<proof::Event> circleOf(const proof::Template &family, int64_t n,
-                                   const Sample &sample,
-                                   const Transport *transport, bool fromEnd);
+/// A cycle in which ranks wait on a transport, or by data alone, as events of
+/// the template whose iterations count from the begin, or from the end, of
+/// their loops.
+std::vector<proof::Event> cycleOf(const proof::Template &family, int64_t n,
+                                  const Sample &sample,
+                                  const Transport *transport, bool fromEnd);
 
 } // namespace ppcc

@@ -25,18 +25,19 @@ std::optional<Amount> ppcc::bytesOf(const Program &program, PipeId pipe,
 }
 
 Excess ppcc::excessOf(const proof::Template &program,
-                      const proof::Holdings &holdings,
+                      const proof::MemoryDeltas &memoryDeltas,
                       const proof::Costs &costs) {
   Excess excess;
   for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
-    for (Affine peak : proof::peaksOf(program.ranks[rank], holdings[rank])) {
-      Affine left = roomOf(costs, rank) - peak;
+    for (Affine peak :
+         proof::peaksOf(program.ranks[rank], memoryDeltas[rank])) {
+      Affine left = memoryBudgetOf(costs, rank) - peak;
       bool fits = left.c >= 0;
       int64_t n = fits && left.n < 0    ? left.c / -left.n + 1
                   : !fits && left.n > 0 ? -*floorDiv(left.c, left.n)
                                         : 0;
       if (n > 0 && n <= program.last)
-        excess.change = excess.change == 0 ? n : std::min(excess.change, n);
+        excess.splitAt = excess.splitAt == 0 ? n : std::min(excess.splitAt, n);
       if (!fits && left.n <= 0 &&
           (!excess.over ||
            std::pair(peak.n, peak.c) >

@@ -13,11 +13,12 @@ std::optional<Amount> bytesOf(const Program &program, PipeId pipe, StageId from,
 
 /// Where ranks hold more than they may.
 struct Excess {
-  int64_t change = 0; ///< The n from which on it is otherwise; 0 for none.
+  int64_t splitAt = 0; ///< The n from which on it is otherwise; 0 for none.
   /// A rank that holds too much for all n, and how much: the most.
   std::optional<std::pair<uint32_t, proof::Affine>> over;
 };
-Excess excessOf(const proof::Template &program, const proof::Holdings &holdings,
+Excess excessOf(const proof::Template &program,
+                const proof::MemoryDeltas &memoryDeltas,
                 const proof::Costs &costs);
 
 } // namespace ppcc

@@ -12,16 +12,16 @@ static_assert(proof::noPeer == Action::noPeer &&
               proof::noMicrobatch == Action::noMicrobatch);
 
 static bool isScale(Cost what) {
-  return rowOf(what).spread == CostSpread::Microbatches;
+  return rowOf(what).granularity == CostGranularity::Microbatches;
 }
 
 namespace {
 
-class ModelMaker {
+class ModelBuilder {
 public:
-  ModelMaker(const Program &sample, const proof::Template &family)
-      : sample(sample), plain(withoutScales(sample)), family(family),
-        durations(plain), scales(sample),
+  ModelBuilder(const Program &sample, const proof::Template &family)
+      : sample(sample), unscaled(withoutScales(sample)), family(family),
+        durations(unscaled), scales(sample),
         model(std::make_shared<proof::Model>()), costs(model->costs),
         occurs(sample.kinds().size()) {
     static_cast<Topology &>(*model) = sample.head();
@@ -32,7 +32,7 @@ public:
         occurs.set(row.kind.value);
   }
 
-  std::shared_ptr<const proof::Model> make() {
+  std::shared_ptr<const proof::Model> build() {
     bool scalesTime = llvm::any_of(sample.costs().settings, [](auto &setting) {
       return isScale(setting.what) && setting.what != Cost::ScaleMemory &&
              setting.what != Cost::ScaleBytes;
@@ -40,7 +40,7 @@ public:
     bool scalesBytes = sample.costs().hasMessageTimes() &&
                        sample.costs().has({Cost::Scale, Cost::ScaleBytes});
     // Of other programs the checker knows no times.
-    if (!durations.hasSlack() && !scalesBytes &&
+    if (!durations.hasHookOffsets() && !scalesBytes &&
         !(scalesTime && !sample.nodes().empty())) {
       addTimes(scalesTime);
       addGroups();
@@ -70,16 +70,16 @@ private:
   /// By stage, pipe after pipe.
   Costs::Values byStage(auto of, KindId kind) const {
     Costs::Values list;
-    for (PipeId pipe : plain.pipeIds())
-      for (StageId stage : plain.pipe(pipe).stages())
+    for (PipeId pipe : unscaled.pipeIds())
+      for (StageId stage : unscaled.pipe(pipe).stages())
         list.push_back(
-            of(Action{kind, pipe, stage, plain.pipe(pipe).firstMicrobatch}));
+            of(Action{kind, pipe, stage, unscaled.pipe(pipe).firstMicrobatch}));
     return values(std::move(list));
   }
   /// The kinds of actions that compute, as far as there are some.
   template <class Visit> void forEachKind(Visit visit) const {
-    for (KindId kind : plain.kinds().ids())
-      if (occurs.test(kind.value) && plain.kinds()[kind].isCompute())
+    for (KindId kind : unscaled.kinds().ids())
+      if (occurs.test(kind.value) && unscaled.kinds()[kind].isCompute())
         visit(kind);
   }
   /// By microbatch, pipe after pipe.
@@ -109,7 +109,7 @@ private:
     if (const CostSetting *group = sample.costs().group()) {
       costs.group = group->what == Cost::GroupSum   ? Costs::Group::Sum
                     : group->what == Cost::GroupMax ? Costs::Group::Max
-                                                    : Costs::Group::Whole;
+                                                    : Costs::Group::Fixed;
       costs.factor = group->values.front();
     }
     if (sample.nodes().empty())
@@ -125,60 +125,61 @@ private:
           const proof::Row &row = rows[end];
           members.push_back({row.kind.value, row.pipe.value, row.stage.value});
           Action action{row.kind, row.pipe, row.stage,
-                        plain.pipe(row.pipe).firstMicrobatch};
+                        unscaled.pipe(row.pipe).firstMicrobatch};
           action.joined = row.joined;
           group.append(action);
         }
         if (members.size() == 1 || costs.groups.count(members))
           continue;
-        Program alone = plain.withRows(std::move(group));
+        Program alone = unscaled.withRows(std::move(group));
         costs.groups[members] = durations.of(
             alone, ActionId(0), ActionId(static_cast<uint32_t>(alone.size())));
       }
   }
 
   void addLinks() {
-    forEachEdge(plain.pipes(), [&](PipeId pipe, StageId from, StageId to) {
-      if (plain.rankOfStage(pipe, from) == plain.rankOfStage(pipe, to))
+    forEachEdge(unscaled.pipes(), [&](PipeId pipe, StageId from, StageId to) {
+      if (unscaled.rankOfStage(pipe, from) == unscaled.rankOfStage(pipe, to))
         return;
       Time time =
-          durations.ofEdge(pipe, from, to, plain.pipe(pipe).firstMicrobatch);
+          durations.ofEdge(pipe, from, to, unscaled.pipe(pipe).firstMicrobatch);
       if (time != 0)
         costs.links[{pipe.value, from.value, to.value}] = time;
     });
   }
 
   void addMemory() {
-    MemoryModel memory(plain);
+    MemoryModel memory(unscaled);
     forEachKind([&](KindId kind) {
-      bool makesWeights = plain.kinds()[kind].defines & slot::WeightGrad;
+      bool makesWeights = unscaled.kinds()[kind].defines & slot::WeightGrad;
       auto amounts = byStage(
           [&](const Action &action) {
-            return memory.givesRest(action) ? Costs::rest : memory.of(action);
+            return memory.freesRemainder(action) ? Costs::remainder
+                                                 : memory.of(action);
           },
           kind);
-      if (makesWeights ? amounts != Costs::Values{Costs::rest}
+      if (makesWeights ? amounts != Costs::Values{Costs::remainder}
                        : amounts != Costs::Values{0})
         costs.memory[kind.value] = std::move(amounts);
     });
     if (const CostSetting *scale =
             sample.costs().last({Cost::Scale, Cost::ScaleMemory}))
       costs.memoryScales = scale->values;
-    for (RankId rank : firstIds<RankId>(plain.numRanks()))
-      costs.atRest.push_back(static_cast<Amount>(
+    for (RankId rank : firstIds<RankId>(unscaled.numRanks()))
+      costs.staticMemory.push_back(static_cast<Amount>(
           std::min<decimal::Sum>(memory.staticOf(rank), amount::max)));
-    costs.atRest = values(std::move(costs.atRest));
+    costs.staticMemory = values(std::move(costs.staticMemory));
   }
 
   void addLimits() {
-    MemoryModel memory(plain);
-    for (RankId rank : firstIds<RankId>(plain.numRanks()))
+    MemoryModel memory(unscaled);
+    for (RankId rank : firstIds<RankId>(unscaled.numRanks()))
       costs.limits.push_back(*memory.limitOf(rank));
     costs.limits = values(std::move(costs.limits));
   }
 
   const Program &sample;
-  const Program plain; ///< Without what microbatches take more than others.
+  const Program unscaled; ///< Without what microbatches take more than others.
   const proof::Template &family;
   const Durations durations;
   const MicrobatchScales scales;
@@ -191,5 +192,5 @@ private:
 
 std::shared_ptr<const proof::Model>
 ppcc::modelOf(const Program &sample, const proof::Template &family) {
-  return ModelMaker(sample, family).make();
+  return ModelBuilder(sample, family).build();
 }

@@ -5,16 +5,16 @@
 #include "ppcc/Basic/Diagnostics/Prove.h"
 
 #include "Evidence.h"
-#include "Figures.h"
-#include "Judge.h"
 #include "Memory.h"
+#include "Metrics.h"
 #include "Model.h"
 #include "Ranges.h"
+#include "TemplateProver.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Expand/Expand.h"
-#include "ppcc/Family/Layout.h"
+#include "ppcc/Family/SymbolicExpand.h"
 #include "ppcc/Prove/Request.h"
 #include "ppcc/Support/CheckedInt.h"
 #include "ppcc/Support/Suggest.h"
@@ -41,20 +41,20 @@ bool Proof::isRight() const {
 namespace {
 
 /// Rows that may be laid out for numbers that are looked at one by one.
-constexpr int64_t mostRows = 12'000'000;
+constexpr int64_t maxEnumeratedRows = 12'000'000;
 /// Rows that are looked at, of all instances, and of templates so often as
 /// these are more work.
-constexpr int64_t mostWork = 40'000'000, workOfTemplate = 100;
+constexpr int64_t maxWork = 40'000'000, workPerTemplateRow = 100;
 /// How often the first number of a family is raised, so that what happens
-/// before its windows settles.
-constexpr int mostGrowths = 9;
-constexpr int mostCuts = 200;
-constexpr int64_t mostStep = 4096;
+/// before its loops settles.
+constexpr int maxBaseRaises = 9;
+constexpr int maxSplits = 200;
+constexpr int64_t maxStep = 4096;
 
 struct Task {
   Family family;
-  Hints hints{};
-  int growths = 0, cuts = 0, doublings = 0, peels = 0;
+  PeelHints hints{};
+  int baseRaises = 0, splits = 0, doublings = 0, peels = 0;
 };
 
 /// A program has the kinds that it uses, whatever files declare.
@@ -79,7 +79,7 @@ public:
          uint32_t param, Proof &proof)
       : request(request), session(session), module(checked.module),
         schedule(*checked.selection.schedule), param(param), proof(proof),
-        singles(request, session, checked) {
+        compiler(request, session, checked) {
     hasWhile = llvm::any_of(module.blocks,
                             [&](const sema::Block &block) {
                               return contains(block.item->body);
@@ -94,29 +94,29 @@ public:
     Task all;
     all.family.param = param;
     tasks.push_back(all);
-    while (!tasks.empty() && !singles.failed) {
+    while (!tasks.empty() && !compiler.failed) {
       Task task = std::move(tasks.back());
       tasks.pop_back();
-      if (!isAsked(task.family))
+      if (!isRequested(task.family))
         continue;
-      if (isSpent()) {
-        foundTooMuch(task.family, 0);
+      if (isOverBudget()) {
+        addOverBudget(task.family, 0);
         continue;
       }
       try {
         process(task);
       } catch (const std::overflow_error &) {
-        giveUp(std::move(task), "numbers become too large", Place());
+        giveUp(std::move(task), "numbers become too large", Location());
       }
     }
-    if (singles.failed)
+    if (compiler.failed)
       return false;
     llvm::sort(proof.ranges, [](const ProvenRange &a, const ProvenRange &b) {
       return a.from < b.from;
     });
     if (request.certifies)
-      proof.parts = proof.ranges;
-    joinRemainders(proof.ranges);
+      proof.unmerged = proof.ranges;
+    mergeResidues(proof.ranges);
     llvm::stable_sort(proof.ranges,
                       [](const ProvenRange &a, const ProvenRange &b) {
                         return a.from < b.from;
@@ -126,10 +126,10 @@ public:
 
 private:
   /// Whether somebody wants to know of a number of the family.
-  bool isAsked(const Family &family) const {
+  bool isRequested(const Family &family) const {
     int64_t behind = request.only.value_or(family.base) - family.base;
     return behind >= 0 && behind % family.step == 0 &&
-           (family.last == proof::endless ||
+           (family.last == proof::unbounded ||
             behind / family.step <= family.last);
   }
 
@@ -152,35 +152,35 @@ private:
     range.modulus = family.step;
     range.residue = family.base % family.step;
     range.from = number(family, first);
-    if (last != proof::endless)
+    if (last != proof::unbounded)
       range.to = number(family, last);
     if (last == first)
       std::tie(range.modulus, range.residue) = std::pair(1, 0);
     return range;
   }
 
-  void found(const Family &family, int64_t first, Verdict verdict,
-             std::string reason, Place place,
-             std::optional<Formula> makespan = std::nullopt,
-             std::optional<Figures> figures = std::nullopt,
-             const Notes &notes = {}) {
+  void addRange(const Family &family, int64_t first, Verdict verdict,
+                std::string reason, Location place,
+                std::optional<Formula> makespan = std::nullopt,
+                std::optional<Metrics> metrics = std::nullopt,
+                const ProofArtifacts &artifacts = {}) {
     if (isProbe) {
       hasSettled = verdict == Verdict::Right && makespan && makespan->isExact;
       return;
     }
-    if (!isAsked(from({family}, first).family))
+    if (!isRequested(from({family}, first).family))
       return;
     ProvenRange range = rangeOf(family, first, family.last);
     range.verdict = verdict;
     range.reason = std::move(reason);
     range.place = std::move(place);
     range.makespan = makespan;
-    range.figures = std::move(figures);
-    range.evidence = notes.evidence;
-    range.programs = notes.programs;
-    if (range.figures && range.figures->work && makespan) {
-      const Formula &work = *range.figures->work;
-      range.figures->bubble = Formula{
+    range.metrics = std::move(metrics);
+    range.evidence = artifacts.evidence;
+    range.programs = artifacts.programs;
+    if (range.metrics && range.metrics->work && makespan) {
+      const Formula &work = *range.metrics->work;
+      range.metrics->bubble = Formula{
           makespan->slope * ranks - work.slope,
           makespan->intercept * ranks - work.intercept, makespan->isExact};
     }
@@ -190,15 +190,15 @@ private:
   /// The numbers from `n` on.
   static Task from(Task task, int64_t n) {
     task.family.base = number(task.family, n);
-    if (task.family.last != proof::endless)
+    if (task.family.last != proof::unbounded)
       task.family.last -= n;
     return task;
   }
 
   /// Every so many-th.
-  static Task every(Task task, int64_t factor) {
+  static Task everyNth(Task task, int64_t factor) {
     task.family.step *= factor;
-    if (task.family.last != proof::endless)
+    if (task.family.last != proof::unbounded)
       task.family.last /= factor;
     return task;
   }
@@ -211,115 +211,117 @@ private:
 
   // ---- What it takes ----
 
-  bool isSpent() const { return work < 0; }
+  bool isOverBudget() const { return work < 0; }
   /// Counts so many rows.
-  void spend(__int128 rows) {
-    work -= static_cast<int64_t>(std::min<__int128>(rows, mostWork));
+  void spendWork(__int128 rows) {
+    work -= static_cast<int64_t>(std::min<__int128>(rows, maxWork));
   }
-  void foundTooMuch(const Family &family, int64_t first) {
-    found(family, first, Verdict::Undecided,
-          fmt::format("more than {} rows of programs would be looked at",
-                      mostWork),
-          Place());
+  void addOverBudget(const Family &family, int64_t first) {
+    addRange(family, first, Verdict::Undecided,
+             fmt::format("more than {} rows of programs would be looked at",
+                         maxWork),
+             Location());
   }
 
   __int128 rowsOf(const Family &family) const {
     return (__int128(family.base) + number(family, family.last)) *
            (__int128(family.last) + 1) / 2 * stages * 6;
   }
-  bool isFew(const Family &family) const {
-    return family.last != proof::endless && family.last < 100'000 &&
+  bool isEnumerable(const Family &family) const {
+    return family.last != proof::unbounded && family.last < 100'000 &&
            // One number is looked at, whatever was spent on others.
-           rowsOf(family) <= (family.last == 0 ? mostRows : rowsLeft);
+           rowsOf(family) <= (family.last == 0 ? maxEnumeratedRows : rowsLeft);
   }
 
   // ---- One by one ----
 
   /// Looks at each number of a family.
-  void lookAt(const Family &family) {
+  void checkInstances(const Family &family) {
     if (request.only || isProbe)
       return;
     rowsLeft -= static_cast<int64_t>(rowsOf(family));
-    for (int64_t n = 0; n <= family.last && !singles.failed; ++n) {
-      if (isSpent())
-        return foundTooMuch(family, n);
-      spend(rowsOf({param, number(family, n), 1, 0}));
-      lookAt(number(family, n));
+    for (int64_t n = 0; n <= family.last && !compiler.failed; ++n) {
+      if (isOverBudget())
+        return addOverBudget(family, n);
+      spendWork(rowsOf({param, number(family, n), 1, 0}));
+      checkInstances(number(family, n));
     }
   }
 
-  void lookAt(int64_t m) {
-    Quiet quiet;
-    auto program = singles.compile(m, true, quiet);
+  void checkInstances(int64_t m) {
+    CapturedDiagnostics quiet;
+    auto program = compiler.compile(m, true, quiet);
     Family one{param, m, 1, 0};
-    wrongInRow = program ? 0 : wrongInRow + !quiet.isExcluded;
+    wrongInSuccession = program ? 0 : wrongInSuccession + !quiet.isExcluded;
     if (!program) {
-      if (!singles.failed)
-        found(one, 0, quiet.isExcluded ? Verdict::Excluded : Verdict::Wrong,
-              quiet.message(), quiet.place());
+      if (!compiler.failed)
+        addRange(one, 0, quiet.isExcluded ? Verdict::Excluded : Verdict::Wrong,
+                 quiet.message(), quiet.place());
       return;
     }
-    ends[m] = endOf(*program);
+    tailHashes[m] = tailHash(*program);
     static const Transport none;
-    auto policy = singles.policyFor(*program, quiet.diags);
-    bool byData = policy->transports.empty() || request.byData;
+    auto policy = compiler.policyFor(*program, quiet.diags);
+    bool dataOnly = policy->transports.empty() || request.dataOnly;
     Program bare;
-    if (byData && program->firstMessage()) {
-      Quiet other;
-      if (auto again = singles.compile(m, false, other))
+    if (dataOnly && program->firstMessage()) {
+      CapturedDiagnostics other;
+      if (auto again = compiler.compile(m, false, other))
         bare = std::move(*again);
     }
-    const Program &run = byData && program->firstMessage() ? bare : *program;
+    const Program &run = dataOnly && program->firstMessage() ? bare : *program;
     const TimedRun *timing = Analyses(run).timedRun(
-        byData ? none : policy->transports.front(), quiet.diags);
+        dataOnly ? none : policy->transports.front(), quiet.diags);
     std::optional<Formula> makespan;
     if (timing)
       makespan =
           Formula{{}, Rational(timing->simulation.makespan, cost::unit), true};
-    Notes notes;
+    ProofArtifacts artifacts;
     if (request.certifies)
-      notes = notesOf(m, *program, policy->transports, request.byData, singles);
-    std::optional<Figures> figures;
+      artifacts = artifactsOf(m, *program, policy->transports, request.dataOnly,
+                              compiler);
+    std::optional<Metrics> metrics;
     if (request.explains) {
       ranks = program->numRanks();
-      figures = figuresOf(run, timing);
+      metrics = metricsOf(run, timing);
     }
-    found(one, 0, Verdict::Right, "", Place(), makespan, std::move(figures),
-          notes);
+    addRange(one, 0, Verdict::Right, "", Location(), makespan,
+             std::move(metrics), artifacts);
   }
 
   // ---- Many at once ----
 
-  Outcome layOut(const Family &family, const sema::Instance *sample,
-                 ArrayRef<TurnCounts> counts, const Hints &hints,
-                 TurnCounts *counted = nullptr) {
-    spend(workOfTemplate * (stages + 100));
-    return family::layOut(module, schedule, request.compile.params, family,
-                          sample, counts, hints, counted);
+  Outcome expandSymbolically(const Family &family, const sema::Instance *sample,
+                             ArrayRef<TripCounts> counts,
+                             const PeelHints &hints,
+                             TripCounts *counted = nullptr) {
+    spendWork(workPerTemplateRow * (stages + 100));
+    return family::expandSymbolically(module, schedule, request.compile.params,
+                                      family, sample, counts, hints, counted);
   }
 
   void process(Task task) {
     const Family &family = task.family;
-    if (isFew(family) && (family.last < 3 || task.cuts > 0))
-      return lookAt(family);
-    Outcome outcome = layOut(family, nullptr, {}, task.hints);
-    if (outcome.kind != Outcome::Kind::LaidOut)
-      return follow(std::move(task), std::move(outcome));
-    beginLater(task);
-    Quiet quiet;
+    if (isEnumerable(family) && (family.last < 3 || task.splits > 0))
+      return checkInstances(family);
+    Outcome outcome = expandSymbolically(family, nullptr, {}, task.hints);
+    if (outcome.kind != Outcome::Kind::Expanded)
+      return handleOutcome(std::move(task), std::move(outcome));
+    skipUnsettled(task);
+    CapturedDiagnostics quiet;
     sema::Evaluator evaluator(module, quiet.diags,
                               request.compile.limits.maxSteps());
-    auto sample = singles.instantiate(family.base, evaluator, quiet);
+    auto sample = compiler.instantiate(family.base, evaluator, quiet);
     // No placement depends on n, so that an error of it is one of all.
     if (!sample && quiet.first && quiet.first->id == diag::StageOnNoRank)
-      return found(family, 0, Verdict::Wrong, quiet.first->message,
-                   quiet.first->place);
+      return addRange(family, 0, Verdict::Wrong, quiet.first->message,
+                      quiet.first->place);
     if (!sample) {
-      outcome.kind = Outcome::Kind::Cut;
+      outcome.kind = Outcome::Kind::CaseSplit;
       outcome.value = 1;
       outcome.why = quiet.message();
       outcome.place = quiet.first ? quiet.first->place.range : SourceRange();
-      return follow(std::move(task), std::move(outcome));
+      return handleOutcome(std::move(task), std::move(outcome));
     }
     stages = 0;
     for (const Pipe &pipe : sample->program.pipes)
@@ -327,47 +329,48 @@ private:
     ranks = sample->program.numRanks;
     if (request.only && *request.only < 16 * ranks * ranks)
       return tasks.clear();
-    std::vector<TurnCounts> counts(hasWhile ? 3 : 0);
+    std::vector<TripCounts> counts(hasWhile ? 3 : 0);
     for (auto [n, ofN] : llvm::enumerate(counts))
-      layOut({param, number(family, n), family.step, 0}, &*sample, {}, {},
-             &ofN);
-    outcome = layOut(family, &*sample, counts, task.hints);
-    if (outcome.kind != Outcome::Kind::LaidOut)
-      return follow(std::move(task), std::move(outcome));
+      expandSymbolically({param, number(family, n), family.step, 0}, &*sample,
+                         {}, {}, &ofN);
+    outcome = expandSymbolically(family, &*sample, counts, task.hints);
+    if (outcome.kind != Outcome::Kind::Expanded)
+      return handleOutcome(std::move(task), std::move(outcome));
     dropUnusedKinds(sample->program, outcome.program);
     outcome.program.head = &sample->program;
-    judge(std::move(task), outcome.program);
+    proveTemplate(std::move(task), outcome.program);
   }
 
   /// Goes on after a layout that did not come to its end.
-  void follow(Task task, Outcome outcome) {
+  void handleOutcome(Task task, Outcome outcome) {
     const Family family = task.family;
     switch (outcome.kind) {
     case Outcome::Kind::Excluded:
-      return found(family, 0, Verdict::Excluded, outcome.why, outcome.place);
+      return addRange(family, 0, Verdict::Excluded, outcome.why, outcome.place);
     case Outcome::Kind::Wrong: {
-      Quiet quiet;
-      if (singles.compile(number(family, outcome.value), false, quiet) ||
-          singles.failed)
+      CapturedDiagnostics quiet;
+      if (compiler.compile(number(family, outcome.value), false, quiet) ||
+          compiler.failed)
         return giveUp(std::move(task),
                       "an instance is not as was predicted: " + outcome.why,
                       outcome.place);
       if (outcome.value > 0)
         tasks.push_back(before(task, outcome.value));
-      return found(family, outcome.value, Verdict::Wrong, outcome.why,
-                   outcome.place);
+      return addRange(family, outcome.value, Verdict::Wrong, outcome.why,
+                      outcome.place);
     }
-    case Outcome::Kind::Cut: {
-      if (++task.cuts > mostCuts || outcome.value > family.last ||
+    case Outcome::Kind::CaseSplit: {
+      if (++task.splits > maxSplits || outcome.value > family.last ||
           outcome.value > INT64_MAX / 4 / family.step)
         return giveUp(std::move(task), outcome.why, outcome.place);
       Task upper = from(task, outcome.value);
       // An error in the middle of a loop shows when its window begins
       // elsewhere.
-      if (wrongInRow >= 12) {
-        wrongInRow = 0;
-        upper.family.lean =
-            upper.family.lean == Lean::Behind ? Lean::Before : Lean::Behind;
+      if (wrongInSuccession >= 12) {
+        wrongInSuccession = 0;
+        upper.family.peeledSide = upper.family.peeledSide == PeeledSide::Behind
+                                      ? PeeledSide::Before
+                                      : PeeledSide::Behind;
       }
       if (!outcome.hints.empty())
         upper.hints = outcome.hints;
@@ -375,51 +378,52 @@ private:
       tasks.push_back(before(std::move(task), outcome.value));
       return;
     }
-    case Outcome::Kind::Again:
+    case Outcome::Kind::Retry:
       task.hints = outcome.hints;
-      if (++task.cuts > mostCuts)
+      if (++task.splits > maxSplits)
         return giveUp(std::move(task), outcome.why, outcome.place);
       tasks.push_back(std::move(task));
       return;
-    case Outcome::Kind::Multiply:
-      return multiply(std::move(task), outcome.value, outcome.why,
-                      outcome.place);
-    case Outcome::Kind::LaidOut:
+    case Outcome::Kind::ResidueSplit:
+      return splitByResidue(std::move(task), outcome.value, outcome.why,
+                            outcome.place);
+    case Outcome::Kind::Expanded:
     case Outcome::Kind::Undecided:
       if (hasWhile && task.doublings++ < 2)
-        return multiply(std::move(task), 2, outcome.why, outcome.place);
+        return splitByResidue(std::move(task), 2, outcome.why, outcome.place);
       return giveUp(std::move(task), outcome.why, outcome.place);
     }
   }
 
   /// Makes a family of each remainder.
-  void multiply(Task task, int64_t factor, const std::string &why,
-                Place place) {
-    if (factor < 2 || task.family.step * factor > mostStep)
+  void splitByResidue(Task task, int64_t factor, const std::string &why,
+                      Location place) {
+    if (factor < 2 || task.family.step * factor > maxStep)
       return giveUp(std::move(task), why, std::move(place));
     for (int64_t n = factor; n-- > 0;)
       if (n <= task.family.last)
-        tasks.push_back(every(from(task, n), factor));
+        tasks.push_back(everyNth(from(task, n), factor));
   }
 
-  void giveUp(Task task, std::string why, Place place) {
-    if (isFew(task.family))
-      return lookAt(task.family);
-    found(task.family, 0, Verdict::Undecided, std::move(why), std::move(place));
+  void giveUp(Task task, std::string why, Location place) {
+    if (isEnumerable(task.family))
+      return checkInstances(task.family);
+    addRange(task.family, 0, Verdict::Undecided, std::move(why),
+             std::move(place));
   }
 
   /// Looks at some of the first numbers, so that the others begin later. False
   /// where that was done too often.
-  bool grow(Task &task) {
-    int64_t some = std::max<int64_t>(1, ranks * (task.growths + 1) /
+  bool raiseBase(Task &task) {
+    int64_t some = std::max<int64_t>(1, ranks * (task.baseRaises + 1) /
                                             (4 * task.family.step));
     Task few = before(task, some);
-    if (task.growths >= mostGrowths || some > task.family.last ||
-        !isFew(few.family))
+    if (task.baseRaises >= maxBaseRaises || some > task.family.last ||
+        !isEnumerable(few.family))
       return false;
-    ++task.growths;
+    ++task.baseRaises;
     tasks.push_back(from(task, some));
-    lookAt(few.family);
+    checkInstances(few.family);
     return true;
   }
 
@@ -428,12 +432,12 @@ private:
   bool settles(Task task, int64_t factor) {
     if (isProbe)
       return false;
-    task.growths = mostGrowths;
+    task.baseRaises = maxBaseRaises;
     auto outer = std::exchange(tasks, {});
     isProbe = true;
     hasSettled = false;
     try {
-      process(every(std::move(task), factor));
+      process(everyNth(std::move(task), factor));
     } catch (const std::overflow_error &) {
       hasSettled = false;
     }
@@ -444,185 +448,197 @@ private:
 
   /// Where others of so many remainders begin to settle, so that this one need
   /// not be tried before.
-  void beginLater(Task &task) {
+  void skipUnsettled(Task &task) {
     auto known = settled.find(task.family.step);
-    if (known == settled.end() || task.growths != 0 || isProbe)
+    if (known == settled.end() || task.baseRaises != 0 || isProbe)
       return;
     int64_t some = (known->second - task.family.base) / task.family.step;
     if (some < 1 || some > task.family.last ||
-        !isFew(before(task, some).family))
+        !isEnumerable(before(task, some).family))
       return;
-    lookAt(before(task, some).family);
+    checkInstances(before(task, some).family);
     task = from(std::move(task), some);
-    ++task.growths;
+    ++task.baseRaises;
   }
 
-  void judge(Task task, proof::Template &program) {
+  void proveTemplate(Task task, proof::Template &program) {
     const Family family = task.family;
     if (family.last < 3)
-      return giveUp(std::move(task), "", Place());
-    spend(workOfTemplate * 1000);
+      return giveUp(std::move(task), "", Location());
+    spendWork(workPerTemplateRow * 1000);
     for (const auto &rows : program.ranks)
-      spend(workOfTemplate * rows.size());
-    auto byData = Checker::of(program, nullptr);
-    Finding whole = byData->complete();
+      spendWork(workPerTemplateRow * rows.size());
+    auto dataChecker = Checker::of(program, nullptr);
+    Finding whole = dataChecker->checkComplete();
     if (whole.kind == Finding::Kind::Fails) {
-      Quiet quiet;
-      if (!singles.compile(family.base, true, quiet) && !singles.failed)
-        return found(family, 0, Verdict::Wrong, whole.why, quiet.place());
+      CapturedDiagnostics quiet;
+      if (!compiler.compile(family.base, true, quiet) && !compiler.failed)
+        return addRange(family, 0, Verdict::Wrong, whole.why, quiet.place());
       return giveUp(std::move(task), "an instance is not as was predicted", {});
     }
     if (!whole)
       return task.doublings++ < 1 && family.step <= 64
-                 ? multiply(std::move(task), 2, whole.why, {})
-                 : giveUp(std::move(task), whole.why, Place());
+                 ? splitByResidue(std::move(task), 2, whole.why, {})
+                 : giveUp(std::move(task), whole.why, Location());
 
-    Quiet quiet;
-    auto first = singles.compile(number(family, 1), false, quiet),
-         second = singles.compile(number(family, 2), false, quiet);
-    if (singles.failed)
+    CapturedDiagnostics quiet;
+    auto first = compiler.compile(number(family, 1), false, quiet),
+         second = compiler.compile(number(family, 2), false, quiet);
+    if (compiler.failed)
       return;
     if (!first || !second || !isInstance(program, 1, *first) ||
         !isInstance(program, 2, *second))
       return giveUp(std::move(task), "an instance is not as was predicted",
                     quiet.place());
-    auto [why, place] = singles.unsupported(*first, ordersGlobally);
+    auto [why, place] = compiler.unsupported(*first, ordersGlobally);
     if (!why.empty())
       return giveUp(std::move(task), why, place);
     auto model = modelOf(*first, program);
-    if (limitMemory(task, program, *first, model->costs))
+    if (checkMemoryLimit(task, program, *first, model->costs))
       return;
-    Judge judge{request, singles, family,       program, *byData,
-                *first,  *second, model->costs, Notes()};
+    TemplateProver proveTemplate{request, compiler,     family,
+                                 program, *dataChecker, *first,
+                                 *second, model->costs, ProofArtifacts()};
     if (request.certifies) {
       setSites(program, *first);
-      judge.notes = Notes::of(family.base, family.step, *first, program, model);
-      judge.notes.programs->next = second->params();
+      proveTemplate.artifacts =
+          ProofArtifacts::of(family.base, family.step, *first, program, model);
+      proveTemplate.artifacts.programs->secondParams = second->params();
     }
-    std::optional<Figures> figures;
+    std::optional<Metrics> metrics;
     if (request.explains)
-      figures = figuresOf(family, program, model->costs, *second);
-    bool isByData = request.byData || request.certifies;
-    auto orderByData = [&] {
-      Finding ordered = judge.orderByData();
-      if (judge.circle)
-        foundCircle(task, program, *judge.circle, judge.notes);
-      else if (!ordered && !grow(task))
-        giveUp(task, ordered.why, Place());
+      metrics = metricsOf(family, program, model->costs, *second);
+    bool isDataOnly = request.dataOnly || request.certifies;
+    auto checkDataOrder = [&] {
+      Finding ordered = proveTemplate.checkDataOrder();
+      if (proveTemplate.cycle)
+        foundCycle(task, program, *proveTemplate.cycle,
+                   proveTemplate.artifacts);
+      else if (!ordered && !raiseBase(task))
+        giveUp(task, ordered.why, Location());
       return bool(ordered);
     };
-    if (isByData && !orderByData())
+    if (isDataOnly && !checkDataOrder())
       return;
-    if (request.byData && request.compile.comm.transports.empty())
-      return found(family, 0, Verdict::Right, "", Place(),
-                   judge.makespanByData(), std::move(figures), judge.notes);
-    Finding carried = judge.carry();
+    if (request.dataOnly && request.compile.comm.transports.empty())
+      return addRange(family, 0, Verdict::Right, "", Location(),
+                      proveTemplate.dataMakespan(), std::move(metrics),
+                      proveTemplate.artifacts);
+    Finding messageFinding = proveTemplate.checkMessages();
     // An order of events with messages is one by data, too.
-    if (!carried && !isByData && !orderByData())
+    if (!messageFinding && !isDataOnly && !checkDataOrder())
       return;
-    std::optional<Formula> makespan = judge.makespan;
-    if (request.byData)
-      makespan = judge.makespanByData();
-    if (!carried || !makespan || !makespan->isExact) {
+    std::optional<Formula> makespan = proveTemplate.makespan;
+    if (request.dataOnly)
+      makespan = proveTemplate.dataMakespan();
+    if (!messageFinding || !makespan || !makespan->isExact) {
       // Ranks may take turns in what they do first, or messages in a rhythm.
-      for (auto [growths, step] :
+      for (auto [baseRaises, step] :
            {std::pair(1, ranks),
             {3, 2 * ranks},
             {2, family.step == 1 ? periodOf(proof.ranges, family.base) : 1},
-            {3, family.step == 1 ? periodOf(ends, family.base) : 1}})
+            {3, family.step == 1 ? periodOf(tailHashes, family.base) : 1}})
         if (int64_t factor = step / std::gcd(step, family.step);
-            task.growths >= growths && factor != 1 && family.last > 8 * ranks &&
-            family.step * factor <= mostStep && settles(task, factor))
-          return multiply(std::move(task), factor, carried.why, {});
-      if (grow(task))
+            task.baseRaises >= baseRaises && factor != 1 &&
+            family.last > 8 * ranks && family.step * factor <= maxStep &&
+            settles(task, factor))
+          return splitByResidue(std::move(task), factor, messageFinding.why,
+                                {});
+      if (raiseBase(task))
         return;
     }
-    if (carried && !judge.isPlaced && judge.notes && task.peels++ < 3 &&
-        family.last > 8 && isFew(before(task, 2).family)) {
-      lookAt(before(task, 2).family);
+    if (messageFinding && !proveTemplate.hasFixedSites &&
+        proveTemplate.artifacts && task.peels++ < 3 && family.last > 8 &&
+        isEnumerable(before(task, 2).family)) {
+      checkInstances(before(task, 2).family);
       proof::Template inner = peeled(program);
-      return this->judge(from(std::move(task), 2), inner);
+      return this->proveTemplate(from(std::move(task), 2), inner);
     }
-    if (carried.kind == Finding::Kind::Fails || (!carried && !ordersGlobally))
-      return giveUp(std::move(task), carried.why, Place());
-    if (carried && family.step > 1) {
+    if (messageFinding.kind == Finding::Kind::Fails ||
+        (!messageFinding && !ordersGlobally))
+      return giveUp(std::move(task), messageFinding.why, Location());
+    if (messageFinding && family.step > 1) {
       // Where one did not settle at first, its neighbour will not either.
-      int64_t from = family.base + (task.growths > 0 ? family.step - 1 : 0);
+      int64_t from = family.base + (task.baseRaises > 0 ? family.step - 1 : 0);
       settled[family.step] = std::max(settled[family.step], from);
     }
-    if (!carried && judge.notes) {
-      judge.notes.evidence->carried = judge.notes.programs->carried = {};
-      judge.notes.evidence->shown.resize(1);
+    if (!messageFinding && proveTemplate.artifacts) {
+      proveTemplate.artifacts.evidence->withMessages =
+          proveTemplate.artifacts.programs->withMessages = {};
+      proveTemplate.artifacts.evidence->orderWitnesses.resize(1);
     }
-    if (figures)
-      figures->limit = std::move(judge.limit);
-    found(family, 0, Verdict::Right,
-          carried ? ""
-                  : "by data; messages are right in the order that was chosen "
-                    "(" +
-                        carried.why + ")",
-          Place(), makespan, std::move(figures), judge.notes);
+    if (metrics)
+      metrics->bottleneck = std::move(proveTemplate.bottleneck);
+    addRange(family, 0, Verdict::Right,
+             messageFinding
+                 ? ""
+                 : "by data; messages are right in the order that was chosen "
+                   "(" +
+                       messageFinding.why + ")",
+             Location(), makespan, std::move(metrics), proveTemplate.artifacts);
   }
 
   /// Whether the limits of memory were all that there was to say, or what is to
   /// be said of parts of the family.
-  bool limitMemory(const Task &task, const proof::Template &program,
-                   const Program &sample, const proof::Costs &costs) {
+  bool checkMemoryLimit(const Task &task, const proof::Template &program,
+                        const Program &sample, const proof::Costs &costs) {
     if (!sample.costs().has({Cost::MemoryLimit}))
       return false;
-    auto holdings = holdingsOf(program, costs);
-    if (!holdings) {
+    auto memoryDeltas = memoryDeltasOf(program, costs);
+    if (!memoryDeltas) {
       giveUp(task,
              "memory is limited, and differs between microbatches, or what "
              "declared actions do to it is not clear",
-             Place());
+             Location());
       return true;
     }
-    Excess excess = excessOf(program, *holdings, costs);
+    Excess excess = excessOf(program, *memoryDeltas, costs);
     if (excess.over) {
       auto [rank, peak] = *excess.over;
       Amount limit = *MemoryModel(sample).limitOf(RankId(rank));
-      found(
-          task.family, 0, Verdict::Wrong,
-          fmt::format("rank {} holds {}, above its limit of {}", rank,
-                      formula(task.family, peak + (limit - roomOf(costs, rank)),
-                              amount::unit)
-                          .text(request.free),
-                      amount::format(limit)),
-          Place());
+      addRange(task.family, 0, Verdict::Wrong,
+               fmt::format("rank {} holds {}, above its limit of {}", rank,
+                           formula(task.family,
+                                   peak + (limit - memoryBudgetOf(costs, rank)),
+                                   amount::unit)
+                               .text(request.free),
+                           amount::format(limit)),
+               Location());
       return true;
     }
-    if (excess.change != 0) {
-      follow(task, Outcome{Outcome::Kind::Cut,
-                           excess.change,
-                           task.hints,
-                           {},
-                           "memory is limited",
-                           {}});
+    if (excess.splitAt != 0) {
+      handleOutcome(task, Outcome{Outcome::Kind::CaseSplit,
+                                  excess.splitAt,
+                                  task.hints,
+                                  {},
+                                  "memory is limited",
+                                  {}});
       return true;
     }
     return false;
   }
 
-  void foundCircle(const Task &task, const proof::Template &program,
-                   const Judge::Circle &circle, const Notes &notes) {
-    const auto &[events, from] = circle;
+  void foundCycle(const Task &task, const proof::Template &program,
+                  const TemplateProver::Cycle &cycle,
+                  const ProofArtifacts &artifacts) {
+    const auto &[events, from] = cycle;
     std::vector<uint32_t> ranks;
     for (const proof::Event &event : events)
       if (!llvm::is_contained(ranks, event.rank))
         ranks.push_back(event.rank);
     const proof::Row &row = program.ranks[events[0].rank][events[0].row];
     SourceLoc at;
-    at.raw = row.place;
-    if (notes)
-      notes.evidence->circle = events;
-    found(task.family, from, Verdict::Wrong,
-          ranks.size() == 1 ? fmt::format("rank {} waits for itself", ranks[0])
-                            : fmt::format("ranks {} wait in a circle",
-                                          fmt::join(ranks, ", ")),
-          Place(at), std::nullopt, std::nullopt, notes);
+    at.raw = row.sourceLoc;
+    if (artifacts)
+      artifacts.evidence->cycle = events;
+    addRange(
+        task.family, from, Verdict::Wrong,
+        ranks.size() == 1
+            ? fmt::format("rank {} waits for itself", ranks[0])
+            : fmt::format("ranks {} wait in a cycle", fmt::join(ranks, ", ")),
+        Location(at), std::nullopt, std::nullopt, artifacts);
     if (from > 0)
-      lookAt(before(task, from).family);
+      checkInstances(before(task, from).family);
   }
 
   const ProveRequest &request;
@@ -631,24 +647,25 @@ private:
   const sema::Schedule &schedule;
   const uint32_t param;
   Proof &proof;
-  Singles singles;
+  InstanceCompiler compiler;
   bool hasWhile = false, ordersGlobally = false;
-  int64_t stages = 64, ranks = 1, rowsLeft = mostRows, work = mostWork;
+  int64_t stages = 64, ranks = 1, rowsLeft = maxEnumeratedRows, work = maxWork;
   std::vector<Task> tasks;
-  int wrongInRow = 0; ///< Of the numbers that were looked at last.
+  int wrongInSuccession = 0; ///< Of the numbers that were looked at last.
   bool isProbe = false, hasSettled = false;
   std::map<int64_t, int64_t> settled; ///< By step: the first number.
-  std::map<int64_t, size_t> ends; ///< By number: how the lists of ranks end.
+  std::map<int64_t, size_t>
+      tailHashes; ///< By number: how the lists of ranks end.
 };
 
 } // namespace
 
 std::optional<Proof> ppcc::prove(const ProveRequest &request, Session &session,
-                                 std::string &misuse) {
-  auto asked = readRequest(request, session, misuse);
-  if (!asked || !Prover(request, session, *asked->compiled.checked,
-                        asked->free.front(), asked->proof)
-                     .run())
+                                 std::string &usageError) {
+  auto parsed = readRequest(request, session, usageError);
+  if (!parsed || !Prover(request, session, *parsed->compiled.checked,
+                         parsed->free.front(), parsed->proof)
+                      .run())
     return std::nullopt;
-  return std::move(asked->proof);
+  return std::move(parsed->proof);
 }

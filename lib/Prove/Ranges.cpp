@@ -5,26 +5,27 @@
 using namespace ppcc;
 
 /// Whether the same is said of the numbers of two ranges.
-static bool saySame(const ProvenRange &a, const ProvenRange &b) {
+static bool haveEqualResults(const ProvenRange &a, const ProvenRange &b) {
   auto said = [](const ProvenRange &range) {
     return std::tuple(range.modulus, range.verdict, range.makespan,
                       range.place.range.begin.raw, range.reason);
   };
-  auto figures = [](const Figures &of) {
+  auto metrics = [](const Metrics &of) {
     return std::tuple(of.bubble, of.work, of.activations, of.memory,
                       of.messages, of.bytes);
   };
-  return said(a) == said(b) && a.figures.has_value() == b.figures.has_value() &&
-         (!a.figures || figures(*a.figures) == figures(*b.figures));
+  return said(a) == said(b) && a.metrics.has_value() == b.metrics.has_value() &&
+         (!a.metrics || metrics(*a.metrics) == metrics(*b.metrics));
 }
 
-void ppcc::joinRemainders(std::vector<ProvenRange> &ranges) {
+void ppcc::mergeResidues(std::vector<ProvenRange> &ranges) {
   std::vector<std::vector<ProvenRange *>> same;
   for (ProvenRange &range : ranges) {
     if (range.to || range.modulus == 1)
       continue;
-    auto said = llvm::find_if(
-        same, [&](const auto &parts) { return saySame(*parts[0], range); });
+    auto said = llvm::find_if(same, [&](const auto &parts) {
+      return haveEqualResults(*parts[0], range);
+    });
     (said == same.end() ? same.emplace_back() : *said).push_back(&range);
   }
   for (const auto &parts : same) {
@@ -37,10 +38,10 @@ void ppcc::joinRemainders(std::vector<ProvenRange> &ranges) {
     ProvenRange &all = *parts.front();
     std::tie(all.modulus, all.residue, all.from) = std::tuple(1, 0, first);
     // An example of one remainder is none of the others.
-    if (all.figures && llvm::any_of(parts, [&](const ProvenRange *part) {
-          return part->figures->limit != all.figures->limit;
+    if (all.metrics && llvm::any_of(parts, [&](const ProvenRange *part) {
+          return part->metrics->bottleneck != all.metrics->bottleneck;
         }))
-      all.figures->limit.clear();
+      all.metrics->bottleneck.clear();
   }
   llvm::erase_if(ranges,
                  [](const ProvenRange &range) { return range.modulus == 0; });
@@ -64,7 +65,7 @@ int64_t ppcc::periodOf(ArrayRef<ProvenRange> ranges, int64_t end) {
   return 1;
 }
 
-size_t ppcc::endOf(const Program &program) {
+size_t ppcc::tailHash(const Program &program) {
   llvm::hash_code all = 0;
   for (RankId rank : program.ranks()) {
     uint32_t end = program.end(rank).value,

@@ -6,7 +6,7 @@
 namespace ppcc {
 
 /// Makes one range of those of all remainders about which the same is said.
-void joinRemainders(std::vector<ProvenRange> &ranges);
+void mergeResidues(std::vector<ProvenRange> &ranges);
 
 /// After how many numbers makespans grow as they did before, among those before
 /// `end` that stand alone at the end of the ranges; 1 where that is not seen
@@ -14,7 +14,7 @@ void joinRemainders(std::vector<ProvenRange> &ranges);
 int64_t periodOf(ArrayRef<ProvenRange> ranges, int64_t end);
 
 /// A number for how the lists of ranks end, whatever the microbatches.
-size_t endOf(const Program &program);
+size_t tailHash(const Program &program);
 /// After how many numbers the lists of those before `end` end alike again; 1
 /// where they do not.
 int64_t periodOf(const std::map<int64_t, size_t> &ends, int64_t end);

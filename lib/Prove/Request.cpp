@@ -7,10 +7,11 @@
 
 using namespace ppcc;
 
-std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
-                                       Session &session, std::string &misuse) {
+std::optional<ParsedRequest> ppcc::readRequest(const ProveRequest &request,
+                                               Session &session,
+                                               std::string &usageError) {
   Request parsed = request.compile;
-  parsed.until = Request::Until::Checked;
+  parsed.until = Request::StopAfter::Checked;
   SmallVector<StringRef, 2> names;
   StringRef(request.free).split(names, ',');
   for (StringRef &name : names) {
@@ -18,10 +19,10 @@ std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
     parsed.params.push_back({name.str(), "1"});
   }
   Compiled compiled = compile(parsed, session);
-  misuse = compiled.misuse;
-  if (misuse.empty())
-    misuse = misuseOf(request.compile.comm);
-  if (!compiled || !misuse.empty())
+  usageError = compiled.usageError;
+  if (usageError.empty())
+    usageError = conflictIn(request.compile.comm);
+  if (!compiled || !usageError.empty())
     return std::nullopt;
   const Checked &checked = *compiled.checked;
   const sema::Schedule *schedule = checked.selection.schedule;
@@ -43,8 +44,8 @@ std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
     }
     free.push_back(position);
     if (findBy(request.compile.params, name, &sema::ParamValue::name)) {
-      session.diags.report<diag::FreeParameterGiven>(Place("-D " + name.str()),
-                                                     name);
+      session.diags.report<diag::FreeParameterGiven>(
+          Location("-D " + name.str()), name);
       return std::nullopt;
     }
   }
@@ -67,11 +68,11 @@ std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
     for (const sema::ParamValue &value : request.compile.params)
       if (!hasParameter(value.name, ownersOf(checked.selection)))
         session.diags.report<diag::UnknownParameter>(
-            Place("-D " + value.name), proof.schedule, value.name, "");
+            Location("-D " + value.name), proof.schedule, value.name, "");
     if (session.diags.errorCount() != before)
       return std::nullopt;
   }
-  if (request.byData)
+  if (request.dataOnly)
     proof.transports.push_back("data");
   for (const Transport &transport : request.compile.comm.transports)
     proof.transports.push_back(transport.name);
@@ -83,5 +84,5 @@ std::optional<Asked> ppcc::readRequest(const ProveRequest &request,
     if (proof.transports.empty())
       proof.transports.push_back("stream");
   }
-  return Asked{std::move(compiled), std::move(free), std::move(proof)};
+  return ParsedRequest{std::move(compiled), std::move(free), std::move(proof)};
 }

@@ -9,15 +9,16 @@ using namespace ppcc::sema;
 namespace {
 
 /// Fills in the properties of one declaration.
-class ActionChecker : Checking {
+class ActionChecker : CheckContext {
 public:
-  using Checking::Checking;
+  using CheckContext::CheckContext;
 
   void declare(const ast::ActionKindItem &decl) {
     const ast::Identifier &name = decl.name;
     if (!isKindName(name.text)) {
       diags.report<diag::BadActionName>(name.range, name.text);
-    } else if (Symbol *known = exprs.names.find(Space::Statement, name.text)) {
+    } else if (Symbol *known =
+                   exprs.names.find(NameSpace::Statement, name.text)) {
       exprs.names.redefined(name, known->range);
     } else if (kinds.find(name.text) || isCostWord(name.text)) {
       diags.report<diag::ReservedName>(
@@ -27,17 +28,17 @@ public:
       diags.report<diag::TooManyKinds>(name.range, KindTable::maxKinds);
     } else {
       KindInfo info;
-      info.letters = name.text.str();
+      info.mnemonic = name.text.str();
       info.kindClass = KindClass::Declared;
       Symbol symbol;
       symbol.index = kinds.declare(std::move(info)).value;
       symbol.isKind = true;
-      exprs.names.define(Space::Statement, name, symbol);
+      exprs.names.define(NameSpace::Statement, name, symbol);
     }
   }
 
   void check(const ast::ActionKindItem &decl) {
-    Symbol *known = exprs.names.find(Space::Statement, decl.name.text);
+    Symbol *known = exprs.names.find(NameSpace::Statement, decl.name.text);
     if (!known || known->range.begin != decl.name.range.begin)
       return; // The name was reported.
     KindId kind(known->index);
@@ -60,9 +61,9 @@ public:
     const KindInfo &info = kinds[kind];
     if (info.lane == lane::None && costs.time)
       diags.report<diag::TimeOnNoLane>(costs.time->range);
-    if (costs.time || costs.memory || costs.otherRank || info.restores)
+    if (costs.time || costs.memory || costs.peerRankExpr || info.restores)
       exprs.module.kindCosts.push_back(costs);
-    checkMeeting(info, seen.lookup("collective"), diags);
+    checkCollective(info, seen.lookup("collective"), diags);
   }
 
 private:
@@ -78,8 +79,8 @@ private:
   if (name == Name)                                                            \
     return fill(property, info, Member);
 #include "ppcc/IR/KindProperties.def"
-    for (Meeting end : {Meeting::To, Meeting::From})
-      if (name == meetingName(end))
+    for (Collective end : {Collective::To, Collective::From})
+      if (name == collectiveName(end))
         return endProperty(property, end, info, costs);
     if (name == "cost" || name == "memory") {
       const ast::Expr *value = onlyExpr(property);
@@ -186,7 +187,7 @@ private:
   }
 
   void fill(const ast::ActionProperty &property, KindInfo &info,
-            Meeting KindInfo::*) {
+            Collective KindInfo::*) {
     constexpr StringRef takes =
         "`all`, `replicas`, stages as in `stages(0, -1)`, or the name of a "
         "group of ranks outside of the program";
@@ -194,7 +195,7 @@ private:
       return badProperty(property, takes);
     const ast::PropertyValue &value = property.values.front();
     if (auto *call = llvm::dyn_cast_or_null<ast::CallExpr>(value.expr)) {
-      info.meeting = Meeting::Stages;
+      info.collective = Collective::Stages;
       bool good = call->callee.text == "stages" && !call->args.empty();
       for (const ast::Expr *arg : call->args) {
         auto stage = smallInt(arg);
@@ -206,30 +207,31 @@ private:
     ast::Identifier name = word(value);
     if (name.text.empty())
       return badProperty(property, takes);
-    info.meeting = llvm::StringSwitch<Meeting>(name.text)
-                       .Case("all", Meeting::All)
-                       .Case("replicas", Meeting::Replicas)
-                       .Default(Meeting::Outside);
-    if (info.meeting == Meeting::Outside)
+    info.collective = llvm::StringSwitch<Collective>(name.text)
+                          .Case("all", Collective::All)
+                          .Case("replicas", Collective::Replicas)
+                          .Default(Collective::Outside);
+    if (info.collective == Collective::Outside)
       info.outside = name.text.str();
   }
 
   /// `to rank ranks - 1 - r for rank r`
-  void endProperty(const ast::ActionProperty &property, Meeting end,
+  void endProperty(const ast::ActionProperty &property, Collective end,
                    KindInfo &info, KindCosts &costs) {
-    costs.otherRank = onlyExpr(property);
-    if (!costs.otherRank || property.values.front().keyword.text != "rank")
+    costs.peerRankExpr = onlyExpr(property);
+    if (!costs.peerRankExpr || property.values.front().keyword.text != "rank")
       return badProperty(
           property,
           "`rank` and an expression, as in `rank ranks - 1 - r for rank r`");
-    info.meeting = end;
-    Names::FrameScope frame(exprs.names, {});
+    info.collective = end;
+    SymbolTable::FrameScope frame(exprs.names, {});
     exprs.rankVariable(property.variable);
-    SourceRange whole{property.name.range.begin, costs.otherRank->range.end};
+    SourceRange whole{property.name.range.begin, costs.peerRankExpr->range.end};
     if (!property.variable.text.empty() ||
-        exprs.hasRank(costs.otherRank, whole,
-                      property.name.text.str() + " rank {} for rank {}"))
-      exprs.expect(costs.otherRank, Type::Int, "a rank");
+        exprs.requireRankName(costs.peerRankExpr, whole,
+                              property.name.text.str() +
+                                  " rank {} for rank {}"))
+      exprs.expect(costs.peerRankExpr, Type::Int, "a rank");
     costs.numLocals = exprs.names.frame.numLocals;
   }
 
@@ -257,12 +259,12 @@ void sema::checkAction(const ast::ActionKindItem *item, ExprChecker &exprs) {
 
 std::optional<KindId> sema::kindCalled(const ast::Identifier &name,
                                        ExprChecker &exprs) {
-  exprs.names.see(Space::Statement, name);
+  exprs.names.recordUse(NameSpace::Statement, name);
   auto kind = exprs.module.kinds.find(name.text);
   if (!kind) {
     exprs.diags.report<diag::UnknownKind>(
         name.range, name.text,
-        didYouMean(name.text, exprs.module.kinds.rows(), &KindInfo::letters));
+        didYouMean(name.text, exprs.module.kinds.rows(), &KindInfo::mnemonic));
   }
   return kind;
 }

@@ -9,7 +9,7 @@ namespace {
 /// Which bodies hold which statements: what Bodies.def says.
 struct Table {
   enum : unsigned {
-#define BODY(Body, Name) Body = 1u << unsigned(BodyOf::Body),
+#define BODY(Body, Name) Body = 1u << unsigned(BodyKind::Body),
 #include "Bodies.def"
   };
   struct Row {
@@ -17,7 +17,7 @@ struct Table {
     StringRef name;
     unsigned bodies;
 
-    bool isIn(BodyOf body) const { return bodies & (1u << unsigned(body)); }
+    bool isIn(BodyKind body) const { return bodies & (1u << unsigned(body)); }
   };
   static constexpr Row rows[] = {
 #define HOLDS(Statement, Name, Bodies) {ast::StmtKind::Statement, Name, Bodies},
@@ -31,7 +31,7 @@ struct Table {
 
 } // namespace
 
-StringRef sema::nameOf(BodyOf body) {
+StringRef sema::nameOf(BodyKind body) {
   static constexpr StringRef names[] = {
 #define BODY(Body, Name) Name,
 #include "Bodies.def"
@@ -39,11 +39,11 @@ StringRef sema::nameOf(BodyOf body) {
   return names[unsigned(body)];
 }
 
-bool sema::holds(BodyOf body, ast::StmtKind statement) {
+bool sema::holds(BodyKind body, ast::StmtKind statement) {
   return Table::of(statement).isIn(body);
 }
 
-void sema::reportMisplaced(const ast::Stmt *statement, BodyOf body,
+void sema::reportMisplaced(const ast::Stmt *statement, BodyKind body,
                            DiagnosticEngine &diags) {
   std::vector<StringRef> held;
   for (const Table::Row &row : Table::rows)

@@ -6,19 +6,19 @@
 
 namespace ppcc::sema {
 
-enum class BodyOf : uint8_t {
+enum class BodyKind : uint8_t {
 #define BODY(Body, Name) Body,
 #include "Bodies.def"
 };
 
 /// `a layer`
-StringRef nameOf(BodyOf body);
+StringRef nameOf(BodyKind body);
 
 /// Whether the statement can stand in the body, apart from declarations.
-bool holds(BodyOf body, ast::StmtKind statement);
+bool holds(BodyKind body, ast::StmtKind statement);
 
 /// Reports a statement that the body cannot hold, and what it can.
-void reportMisplaced(const ast::Stmt *statement, BodyOf body,
+void reportMisplaced(const ast::Stmt *statement, BodyKind body,
                      DiagnosticEngine &diags);
 
 } // namespace ppcc::sema

@@ -7,19 +7,19 @@ using namespace ppcc::sema;
 
 namespace {
 
-class BodyChecker : Checking {
+class BodyChecker : CheckContext {
 public:
-  using Checking::Checking;
+  using CheckContext::CheckContext;
 
-  void body(ast::Body statements, BodyOf of) {
-    frame.evalDepth = std::max(frame.evalDepth, ++frame.nowDepth);
-    Names::Scope scope(names);
+  void body(ast::Body statements, BodyKind of) {
+    frame.evalDepth = std::max(frame.evalDepth, ++frame.currentDepth);
+    SymbolTable::Scope scope(names);
     for (const ast::Stmt *s : statements)
       statement(s, of);
-    --frame.nowDepth;
+    --frame.currentDepth;
   }
 
-  void statement(const ast::Stmt *stmt, BodyOf of) {
+  void statement(const ast::Stmt *stmt, BodyKind of) {
     if (!holds(of, stmt->kind))
       return reportMisplaced(stmt, of, diags);
     dispatch(stmt, [&](const auto &node) { check(node, of); });
@@ -27,61 +27,61 @@ public:
 
 private:
   /// The names in chains and places: see checkGraphs().
-  void check(const ast::Stmt &, BodyOf) {}
-  void check(const ast::LetStmt &let, BodyOf) {
+  void check(const ast::Stmt &, BodyKind) {}
+  void check(const ast::LetStmt &let, BodyKind) {
     Type type = exprs.check(let.value);
     module.stmts[let.id].index =
         names.defineLocal(let.name, type, Symbol::Binder::Let);
   }
-  void check(const ast::PhaseStmt &phase, BodyOf of) {
+  void check(const ast::PhaseStmt &phase, BodyKind of) {
     notInOverlap(&phase, "phase");
     body(phase.body, of);
   }
-  void check(const ast::RepeatStmt &loop, BodyOf of) {
+  void check(const ast::RepeatStmt &loop, BodyKind of) {
     exprs.expect(loop.count, Type::Int, "the count of `repeat`");
     body(loop.body, of);
   }
-  void check(const ast::WhileStmt &loop, BodyOf of) {
+  void check(const ast::WhileStmt &loop, BodyKind of) {
     exprs.expect(loop.condition, Type::Bool, "the condition of `while`");
     body(loop.body, of);
   }
-  void check(const ast::ForStmt &loop, BodyOf of) {
+  void check(const ast::ForStmt &loop, BodyKind of) {
     exprs.expectInts({loop.from, loop.to}, "the range of `for`");
-    Names::Scope scope(names);
+    SymbolTable::Scope scope(names);
     module.stmts[loop.id].index =
         names.defineLocal(loop.variable, Type::Int, Symbol::Binder::Loop);
-    bool isHead = of == BodyOf::Schedule || of == BodyOf::Pipe;
-    body(loop.body, isHead ? BodyOf::Edges : of);
+    bool isHead = of == BodyKind::Schedule || of == BodyKind::Pipe;
+    body(loop.body, isHead ? BodyKind::Edges : of);
   }
-  void check(const ast::IfStmt &choice, BodyOf of) {
+  void check(const ast::IfStmt &choice, BodyKind of) {
     for (const ast::Branch &branch : choice.branches) {
       if (branch.condition)
         exprs.expect(branch.condition, Type::Bool, "the condition of `if`");
       body(branch.body, of);
     }
   }
-  void check(const ast::NamedItem &item, BodyOf) {
+  void check(const ast::NamedItem &item, BodyKind) {
     if (item.what.text != "each")
       diags.report<diag::UnexpectedToken>(
           item.what.range, fmt::format("`{}`", item.what.text),
           "`each`, the only block of a pattern");
-    body(item.body, BodyOf::Each);
+    body(item.body, BodyKind::Each);
   }
-  void check(const ast::SettingItem &item, BodyOf) {
+  void check(const ast::SettingItem &item, BodyKind) {
     exprs.expect(item.value, Type::Float, "a setting of a layer");
   }
-  void check(const ast::TensorsItem &item, BodyOf) {
+  void check(const ast::TensorsItem &item, BodyKind) {
     checkTensors(item, exprs);
   }
-  void check(const ast::EdgeStmt &edge, BodyOf) {
+  void check(const ast::EdgeStmt &edge, BodyKind) {
     exprs.expectInts({edge.from, edge.to}, "a stage");
   }
-  void check(const ast::OverlapStmt &overlap, BodyOf of) {
+  void check(const ast::OverlapStmt &overlap, BodyKind of) {
     notInOverlap(&overlap, "overlap");
     llvm::SaveAndRestore inOverlap(frame.inOverlap, true);
     body(overlap.body, of);
   }
-  void check(const ast::DeferStmt &defer, BodyOf of) {
+  void check(const ast::DeferStmt &defer, BodyKind of) {
     notInOverlap(&defer, "defer");
     module.stmts[defer.id].index = deferrable(defer.action);
     for (auto [word, wanted] : {std::pair(&defer.fill, StringRef("fill")),
@@ -97,17 +97,17 @@ private:
     exprs.expectInts({defer.cap}, "the cap");
     body(defer.body, of);
   }
-  void check(const ast::DrainStmt &drain, BodyOf) {
+  void check(const ast::DrainStmt &drain, BodyKind) {
     notInOverlap(&drain, "drain");
     module.stmts[drain.id].index = deferrable(drain.action);
     if (drain.chunk)
       exprs.chunkArgument(drain.chunk);
   }
-  void check(const ast::ActionStmt &stmt, BodyOf) {
+  void check(const ast::ActionStmt &stmt, BodyKind) {
     std::optional<KindId> kind = exprs.computeKind(stmt.name.text);
     if (!kind)
       return call(&stmt);
-    names.see(Space::Statement, stmt.name);
+    names.recordUse(NameSpace::Statement, stmt.name);
     action(&stmt, *kind);
   }
 
@@ -142,9 +142,9 @@ private:
     for (const ast::Argument &arg : stmt->args) {
       bool isChunk = arg.label.text.empty();
       if (isChunk ? scope == KindScope::Rank : scope != KindScope::Microbatch)
-        diags.report<diag::NotByMicrobatch>(arg.value->range, stmt->name.text,
-                                            kindScopeNames()[size_t(scope)],
-                                            isChunk ? "chunk" : "microbatch");
+        diags.report<diag::NotPerMicrobatch>(arg.value->range, stmt->name.text,
+                                             kindScopeNames()[size_t(scope)],
+                                             isChunk ? "chunk" : "microbatch");
       if (isChunk && hasMicrobatch && !hasChunk) {
         exprs.check(arg.value);
         diags.report<diag::ArgumentBehindLabel>(arg.value->range, "mb");
@@ -169,7 +169,7 @@ private:
   }
 
   void call(const ast::ActionStmt *stmt) {
-    Symbol *symbol = exprs.called<diag::UnknownAction>(Space::Statement,
+    Symbol *symbol = exprs.called<diag::UnknownAction>(NameSpace::Statement,
                                                        stmt->name, stmt->args);
     if (!symbol)
       return;
@@ -182,7 +182,7 @@ private:
       args.push_back(arg.value);
     }
     exprs.arguments(stmt->name, callee.params, args);
-    exprs.deepen(callee.depth, stmt->name.range);
+    exprs.addCallDepth(callee.depth, stmt->name.range);
     if (!callee.structural)
       return;
     if (frame.inOverlap)
@@ -199,25 +199,25 @@ private:
 } // namespace
 
 void sema::checkFunction(const ast::FunctionItem *item, ExprChecker &exprs) {
-  declare(Space::Function, item, ExprChecker::With::Nothing,
+  declare(NameSpace::Function, item, ExprChecker::With::Nothing,
           exprs.module.functions, exprs, [&](Function &function) {
             function.result = exprs.check(item->value);
           });
 }
 
 void sema::checkBlock(const ast::BlockItem *item, ExprChecker &exprs) {
-  declare(Space::Statement, item, ExprChecker::With::Nothing,
+  declare(NameSpace::Statement, item, ExprChecker::With::Nothing,
           exprs.module.blocks, exprs, [&](Block &block) {
-            checkBody(item->body, BodyOf::Rank, exprs);
+            checkBody(item->body, BodyKind::Rank, exprs);
             block.structural = exprs.names.frame.structural;
           });
 }
 
-void sema::checkBody(ast::Body statements, BodyOf of, ExprChecker &exprs) {
+void sema::checkBody(ast::Body statements, BodyKind of, ExprChecker &exprs) {
   BodyChecker(exprs).body(statements, of);
 }
 
-void sema::checkStatement(const ast::Stmt *statement, BodyOf of,
+void sema::checkStatement(const ast::Stmt *statement, BodyKind of,
                           ExprChecker &exprs) {
   BodyChecker(exprs).statement(statement, of);
 }

@@ -24,7 +24,7 @@ static void checkFile(const ast::File &file, bool isMain,
                       const CommWords &words, ExprChecker &exprs) {
   Module &module = exprs.module;
   forEach(file, exprs, declareAction);
-  exprs.names.announce(file.items);
+  exprs.names.declareForward(file.items);
   forEach(file, exprs, checkFunction);
   forEach(file, exprs, checkAction);
   forEach(file, exprs, checkPlacement);
@@ -57,7 +57,7 @@ static void checkFile(const ast::File &file, bool isMain,
       module.schedules.push_back(schedule);
     Symbol symbol;
     symbol.index = uint32_t(module.known.size());
-    exprs.names.redefine(Space::Schedule, decl.name, symbol);
+    exprs.names.redefine(NameSpace::Schedule, decl.name, symbol);
     module.known.push_back(std::move(schedule));
   }
 }
@@ -72,7 +72,7 @@ std::optional<Module> sema::check(ArrayRef<ast::File> files,
   module.stmts.resize(context.numStmts());
   ExprChecker exprs(module, diags);
   exprs.names.observer = observer;
-  std::optional<Names::Scope> behindPrelude;
+  std::optional<SymbolTable::Scope> behindPrelude;
   for (const ast::File &file : files) {
     checkFile(file, &file == &files.back(), words, exprs);
     if (!behindPrelude)
@@ -81,6 +81,6 @@ std::optional<Module> sema::check(ArrayRef<ast::File> files,
   module.numLocals = exprs.names.frame.numLocals;
   if (diags.errorCount() != before)
     return std::nullopt;
-  exprs.names.reportDoubts();
+  exprs.names.reportWarnings();
   return module;
 }

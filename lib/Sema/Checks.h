@@ -40,7 +40,7 @@ Schedule checkSchedule(const ast::Schedule &decl, const CommWords &words,
 void checkPlacement(const ast::PlacementDeclItem *item, ExprChecker &exprs);
 
 /// Checks `stages` or `stage s on rank`.
-void checkStages(const ast::Stmt *item, StagePlaces &places,
+void checkStages(const ast::Stmt *item, StageMapping &places,
                  ExprChecker &exprs);
 
 /// Checks `placement NAME(...);`.
@@ -95,7 +95,8 @@ void checkFunction(const ast::FunctionItem *item, ExprChecker &exprs);
 void checkBlock(const ast::BlockItem *item, ExprChecker &exprs);
 
 /// Checks what stands in a body, but for the names in graphs.
-void checkBody(ast::Body statements, BodyOf of, ExprChecker &exprs);
-void checkStatement(const ast::Stmt *statement, BodyOf of, ExprChecker &exprs);
+void checkBody(ast::Body statements, BodyKind of, ExprChecker &exprs);
+void checkStatement(const ast::Stmt *statement, BodyKind of,
+                    ExprChecker &exprs);
 
 } // namespace ppcc::sema

@@ -11,9 +11,10 @@ using namespace ppcc::sema;
 
 namespace {
 
-class CostBuilder : Making {
+class CostBuilder : InstantiationContext {
 public:
-  explicit CostBuilder(const Making &making) : Making(making) {}
+  explicit CostBuilder(const InstantiationContext &context)
+      : InstantiationContext(context) {}
 
   /// What declarations of actions say, in units of what the F of the stage
   /// takes; `model` and the command line may say others.
@@ -21,16 +22,16 @@ public:
     for (const KindCosts &kind : evaluator.checkedModule().kindCosts) {
       evaluator.clearFailed();
       if (kind.time)
-        addInForwards(Cost::Action, kind.kind, timeOf(kind.time));
+        addForwardMultiple(Cost::Action, kind.kind, timeOf(kind.time));
       if (kind.memory)
-        addInForwards(Cost::Memory, kind.kind,
-                      amountOf(kind.memory,
-                               "memory " + head.kinds[kind.kind].letters,
-                               rowOf(Cost::Memory).number));
+        addForwardMultiple(Cost::Memory, kind.kind,
+                           amountOf(kind.memory,
+                                    "memory " + head.kinds[kind.kind].mnemonic,
+                                    rowOf(Cost::Memory).number));
       else if (head.kinds[kind.kind].restores == forward) // All of it.
-        addInForwards(Cost::Memory, kind.kind, amount::unit);
+        addForwardMultiple(Cost::Memory, kind.kind, amount::unit);
     }
-    costs.followForwards(head.kinds, head.pipes.size());
+    costs.resolveForwardMultiples(head.kinds, head.pipes.size());
   }
 
   /// The value of a setting; 0, and a report, when it is none.
@@ -51,16 +52,16 @@ public:
   }
 
 private:
-  void addInForwards(Cost what, KindId kind, int64_t factor) {
+  void addForwardMultiple(Cost what, KindId kind, int64_t factor) {
     CostSetting setting{what, kind};
-    setting.inForwards = factor;
+    setting.forwardMultiple = factor;
     costs.settings.push_back(setting);
   }
 
   void setting(const ast::SettingItem &setting, uint32_t slot) {
     CostSetting result = *findSetting(setting, head.kinds);
     const CostRow &row = rowOf(result.what);
-    if (row.spread == CostSpread::Microbatches)
+    if (row.granularity == CostGranularity::Microbatches)
       return scale(setting, slot, std::move(result));
     if (!mayDiffer(setting, row))
       return;
@@ -98,12 +99,12 @@ private:
       if (sender != receiver)
         pairs.insert({sender, receiver});
     });
-    constexpr size_t mostLinks = size_t(1) << 20;
-    if (pairs.size() > mostLinks)
+    constexpr size_t maxLinks = size_t(1) << 20;
+    if (pairs.size() > maxLinks)
       return evaluator.refuse<diag::OutOfRange>(
-          decl.item->range, "the number of links", pairs.size(), 0, mostLinks);
-    for (const ast::Stmt *told : decl.item->body) {
-      auto *setting = dyn_cast<ast::SettingItem>(told);
+          decl.item->range, "the number of links", pairs.size(), 0, maxLinks);
+    for (const ast::Stmt *given : decl.item->body) {
+      auto *setting = dyn_cast<ast::SettingItem>(given);
       if (!setting)
         continue;
       CostSetting result = *findSetting(*setting, head.kinds);
@@ -113,7 +114,7 @@ private:
         evaluator.local(decl.to) = {.i = to.value};
         result.link = {from, to};
         if (!walk(evaluator, decl.item->body, [&](const ast::Stmt *stmt) {
-              if (stmt == told) {
+              if (stmt == given) {
                 result.values = {valueOf(*setting, rowOf(result.what).number)};
                 costs.settings.push_back(result);
               }
@@ -168,13 +169,15 @@ private:
   bool mayDiffer(const ast::SettingItem &setting, const CostRow &row) {
     auto check = [&](const ast::Identifier &name, bool may, StringRef things) {
       if (!name.text.empty() && !may)
-        diags.report<diag::CostIsOne>(name.range, nameOf(setting), things);
+        diags.report<diag::CostNotPerStage>(name.range, nameOf(setting),
+                                            things);
       return name.text.empty() || may;
     };
     bool isRank = setting.over.text == "rank";
     return check(setting.pipe, row.isByStage(), "pipes") &&
            check(setting.over,
-                 isRank ? row.spread == CostSpread::Ranks : row.isByStage(),
+                 isRank ? row.granularity == CostGranularity::Ranks
+                        : row.isByStage(),
                  isRank ? "ranks" : "stages");
   }
 
@@ -214,16 +217,17 @@ private:
 
 } // namespace
 
-void sema::evaluateDeclaredCosts(const Making &making) {
-  CostBuilder(making).ofDeclarations();
+void sema::evaluateDeclaredCosts(const InstantiationContext &context) {
+  CostBuilder(context).ofDeclarations();
 }
 
-void sema::evaluateCosts(const Section &section, const Making &making) {
-  CostBuilder(making).ofSection(section);
+void sema::evaluateCosts(const Section &section,
+                         const InstantiationContext &context) {
+  CostBuilder(context).ofSection(section);
 }
 
 int64_t sema::evaluateCost(const ast::SettingItem &setting,
-                           const Making &making) {
-  return CostBuilder(making).valueOf(
-      setting, rowOf(findSetting(setting, making.head.kinds)->what).number);
+                           const InstantiationContext &context) {
+  return CostBuilder(context).valueOf(
+      setting, rowOf(findSetting(setting, context.head.kinds)->what).number);
 }

@@ -25,10 +25,11 @@ struct StageTensors {
   }
 };
 
-class TensorBuilder : Making {
+class TensorBuilder : InstantiationContext {
 public:
-  TensorBuilder(const Section &model, const Cut *cut, const Making &making)
-      : Making(making), model(model), cut(cut) {}
+  TensorBuilder(const Section &model, const ModelPartition *partition,
+                const InstantiationContext &context)
+      : InstantiationContext(context), model(model), partition(partition) {}
 
   void build() {
     for (Pipe &pipe : head.pipes) {
@@ -80,9 +81,10 @@ private:
   /// What stages give whose layers say it; one without such a layer passes on
   /// what it was given.
   void ofLayers(const Pipe &pipe) {
-    if (!cut)
+    if (!partition)
       return;
-    const StageCut &made = cut->of(PipeId(&pipe - head.pipes.data()));
+    const PipePartition &made =
+        partition->of(PipeId(&pipe - head.pipes.data()));
     size_t part = 0;
     StageTensors given;
     for (auto [s, stage] : llvm::enumerate(made.stages)) {
@@ -90,7 +92,8 @@ private:
            ++part)
         given = {};
       for (PlacedLayer layer : stage)
-        if (const LayerFacts &facts = cut->layers[layer.layer]; facts.gives)
+        if (const LayerFacts &facts = partition->layers[layer.layer];
+            facts.gives)
           given = {facts.clause, *facts.gives};
       if (given.clause && !count(*given.clause, given.tensors.size()))
         return;
@@ -132,16 +135,16 @@ private:
       if (auto source = sourceOf(tensor.name, sources)) {
         taken[*source].push_back(tensor);
         compare(tensor, reader, *source);
-      } else if (evaluator.fail(diag::InputFromNoStage,
+      } else if (evaluator.fail(diag::InputWithoutProducer,
                                 wanted.rangeOf(tensor.name))) {
         reportMissing(tensor, reader, sources);
       }
     for (StageId source : sources) {
       if (outputs[source.value].clause && !taken.count(source) &&
-          evaluator.fail(diag::NothingTaken, wanted.clause->name.range))
+          evaluator.fail(diag::UnusedEdge, wanted.clause->name.range))
         diags
-            .report<diag::NothingTaken>(wanted.clause->name.range, reader.value,
-                                        source.value)
+            .report<diag::UnusedEdge>(wanted.clause->name.range, reader.value,
+                                      source.value)
             .note(outputs[source.value].clause->name.range,
                   "what stage {} gives", source.value);
       add(pipe, source, reader, std::move(taken[source]));
@@ -177,7 +180,7 @@ private:
 
   void reportMissing(const Tensor &tensor, StageId reader,
                      ArrayRef<StageId> sources) {
-    auto builder = diags.report<diag::InputFromNoStage>(
+    auto builder = diags.report<diag::InputWithoutProducer>(
         inputs[reader.value].rangeOf(tensor.name), reader.value, tensor.name);
     for (StageId source : sources.take_back(4))
       builder.note(outputs[source.value].clause->name.range,
@@ -185,7 +188,7 @@ private:
   }
 
   const Section &model;
-  const Cut *cut;
+  const ModelPartition *partition;
   std::vector<StageTensors> outputs, inputs; ///< By stage of the pipe.
   uint64_t numTensors = 0;
 };
@@ -203,14 +206,14 @@ std::vector<Tensor> sema::evaluateTensors(const ast::TensorsItem &clause,
         break;
       result.dims.push_back(
           dim ? evaluator.evalInRange(dim, "a size", 0, Tensor::maxDim)
-              : Tensor::varies);
+              : Tensor::dynamic);
     }
   }
   return tensors;
 }
 
-void sema::addTensors(const Section &model, const Cut *cut,
-                      const Making &making) {
-  if (cut || !model.tensors.empty())
-    TensorBuilder(model, cut, making).build();
+void sema::addTensors(const Section &model, const ModelPartition *partition,
+                      const InstantiationContext &context) {
+  if (partition || !model.tensors.empty())
+    TensorBuilder(model, partition, context).build();
 }

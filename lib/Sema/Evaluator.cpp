@@ -52,7 +52,8 @@ void Evaluator::noteCalls(DiagnosticEngine::Builder &builder) const {
 }
 
 template <diag::Id id, class... Args>
-Value Evaluator::fault(SourceRange range, SourceRange place, Args &&...args) {
+Value Evaluator::reportWithCalls(SourceRange range, SourceRange place,
+                                 Args &&...args) {
   if (fail(id, range)) {
     auto builder = diags.report<id>(place, std::forward<Args>(args)...);
     noteCalls(builder);
@@ -62,7 +63,7 @@ Value Evaluator::fault(SourceRange range, SourceRange place, Args &&...args) {
 
 Value Evaluator::eval(const ast::Expr *expr) {
   // A large expression is as much work as many statements.
-  if (++nodes % nodesOfStep == 0 && !step(expr->range))
+  if (++nodes % nodesPerStep == 0 && !step(expr->range))
     return {.i = 0};
   return dispatch(expr, [&](const auto &node) { return of(&node); });
 }
@@ -78,9 +79,9 @@ Value Evaluator::of(const ast::UnaryExpr *expr) {
 
 Value Evaluator::negated(const ast::Expr *expr, int64_t value) {
   auto negated = checkedSub(0, value);
-  return negated
-             ? Value{.i = *negated}
-             : fault<diag::Overflow>(expr->range, expr->range, 0, "-", value);
+  return negated ? Value{.i = *negated}
+                 : reportWithCalls<diag::Overflow>(expr->range, expr->range, 0,
+                                                   "-", value);
 }
 
 Value Evaluator::of(const ast::ConditionalExpr *expr) {
@@ -88,12 +89,12 @@ Value Evaluator::of(const ast::ConditionalExpr *expr) {
   return evalAs(holds ? expr->then : expr->otherwise, type(expr));
 }
 
-std::string Evaluator::text(Type type, Value value, size_t most) const {
+std::string Evaluator::text(Type type, Value value, size_t maxElements) const {
   switch (type) {
   case Type::IntList: {
     auto number = [](Value element) { return element.i; };
     ArrayRef<Value> all = elements(value),
-                    shown = all.take_front(std::min(most, all.size()));
+                    shown = all.take_front(std::min(maxElements, all.size()));
     return fmt::format("{}{}", fmt::join(llvm::map_range(shown, number), ","),
                        shown.size() == all.size() ? "" : ", ...");
   }
@@ -139,8 +140,8 @@ Value Evaluator::of(const ast::IndexExpr *expr) {
   ArrayRef<Value> values = elements(list);
   if (at >= 0 && size_t(at) < values.size())
     return values[at];
-  return fault<diag::NotInList>(expr->index->range, expr->index->range, at,
-                                values.size());
+  return reportWithCalls<diag::NotInList>(
+      expr->index->range, expr->index->range, at, values.size());
 }
 
 Value Evaluator::ofValues(const ast::CallExpr *expr, Builtin id,
@@ -152,8 +153,8 @@ Value Evaluator::ofValues(const ast::CallExpr *expr, Builtin id,
     for (Value value : values) {
       auto next = checkedAdd(sum, value.i);
       if (!next)
-        return fault<diag::Overflow>(expr->range, expr->range, sum, "+",
-                                     value.i);
+        return reportWithCalls<diag::Overflow>(expr->range, expr->range, sum,
+                                               "+", value.i);
       sum = *next;
     }
     return {.i = sum};
@@ -212,7 +213,7 @@ Value Evaluator::builtin(const ast::CallExpr *expr, Builtin id) {
       return {.i = 0};
     ArrayRef<Value> values = elements(list);
     // To look through a long list is as much work as a large expression.
-    return id == Builtin::Len || work(values.size(), expr->range)
+    return id == Builtin::Len || chargeWork(values.size(), expr->range)
                ? ofValues(expr, id, values)
                : Value{.i = 0};
   }
@@ -323,16 +324,16 @@ Value Evaluator::floatBinary(const ast::BinaryExpr *expr, double lhs,
   if (failed())
     return {.f = 0};
   if (expr->op == BinaryOp::Div && rhs == 0)
-    return fault<diag::DivisionByZero>(expr->range, expr->opRange,
-                                       spelling(expr->op));
+    return reportWithCalls<diag::DivisionByZero>(expr->range, expr->opRange,
+                                                 spelling(expr->op));
   double result = expr->op == BinaryOp::Add   ? lhs + rhs
                   : expr->op == BinaryOp::Sub ? lhs - rhs
                   : expr->op == BinaryOp::Mul ? lhs * rhs
                                               : lhs / rhs;
   return std::isfinite(result)
              ? Value{.f = result}
-             : fault<diag::Overflow>(expr->range, expr->range, lhs,
-                                     spelling(expr->op), rhs);
+             : reportWithCalls<diag::Overflow>(expr->range, expr->range, lhs,
+                                               spelling(expr->op), rhs);
 }
 
 Value Evaluator::intBinary(const ast::BinaryExpr *expr, int64_t lhs,
@@ -342,8 +343,8 @@ Value Evaluator::intBinary(const ast::BinaryExpr *expr, int64_t lhs,
     return {.i = 0};
   bool isDivision = expr->op == BinaryOp::Div || expr->op == BinaryOp::Mod;
   if (isDivision && rhs == 0)
-    return fault<diag::DivisionByZero>(expr->range, expr->opRange,
-                                       spelling(expr->op));
+    return reportWithCalls<diag::DivisionByZero>(expr->range, expr->opRange,
+                                                 spelling(expr->op));
   std::optional<int64_t> result =
       expr->op == BinaryOp::Add   ? checkedAdd(lhs, rhs)
       : expr->op == BinaryOp::Sub ? checkedSub(lhs, rhs)
@@ -351,8 +352,8 @@ Value Evaluator::intBinary(const ast::BinaryExpr *expr, int64_t lhs,
       : expr->op == BinaryOp::Div ? floorDiv(lhs, rhs)
                                   : floorMod(lhs, rhs);
   if (!result)
-    return fault<diag::Overflow>(expr->range, expr->range, lhs,
-                                 spelling(expr->op), rhs);
+    return reportWithCalls<diag::Overflow>(expr->range, expr->range, lhs,
+                                           spelling(expr->op), rhs);
   if (expr->op == BinaryOp::Div && module.exprs[expr->id].becomesFloat &&
       floorMod(lhs, rhs) != 0)
     warnOfRemainder(expr, lhs, rhs);

@@ -15,8 +15,9 @@ constexpr uint32_t maxDepth = 2000;
 
 /// The place of the parameter that an argument names; reports when there is
 /// none.
-size_t placeOf(const ast::Identifier &label, ArrayRef<ast::Parameter> params,
-               DiagnosticEngine &diags) {
+size_t indexOfArgument(const ast::Identifier &label,
+                       ArrayRef<ast::Parameter> params,
+                       DiagnosticEngine &diags) {
   auto nameOf = [](const ast::Parameter &param) { return param.name.text; };
   auto *found = findBy(params, label.text, nameOf);
   if (!found)
@@ -50,13 +51,14 @@ std::vector<Type> ExprChecker::parameters(ArrayRef<ast::Parameter> params,
   for (const ast::Parameter &param : params) {
     types.push_back(declaredType(param.type, Type::Int));
     bool isRanged = with != With::Nothing;
-    const ast::Expr *refused = param.least && !isRanged ? param.least
+    const ast::Expr *refused = param.lowerBound && !isRanged ? param.lowerBound
                                : with != With::RangeAndDefault
                                    ? param.defaultValue
                                    : nullptr;
     if (refused)
       diags.report<diag::UnexpectedToken>(
-          refused->range, refused == param.least ? "range" : "default value",
+          refused->range,
+          refused == param.lowerBound ? "range" : "default value",
           "`,` or `)`: only schedules and rules have defaults, and they and "
           "placements ranges");
     else
@@ -68,12 +70,12 @@ std::vector<Type> ExprChecker::parameters(ArrayRef<ast::Parameter> params,
 
 void ExprChecker::checkBounds(const ast::Parameter &param, Type type) {
   Type element = elementType(type);
-  if (param.least && !isNumber(element) && element != Type::Error)
+  if (param.lowerBound && !isNumber(element) && element != Type::Error)
     diags.report<diag::TypeMismatch>(param.type.range,
                                      "a parameter with a range",
                                      "int, int[] or float", typeName(type));
-  else if (param.least)
-    expect(param.least, param.end ? Type::Int : element, "the range");
+  else if (param.lowerBound)
+    expect(param.lowerBound, param.end ? Type::Int : element, "the range");
   if (param.end)
     expect(param.end, Type::Int, "the range");
   if (param.end && type == Type::Float)
@@ -115,9 +117,9 @@ void ExprChecker::toFloat(const ast::Expr *expr) {
 
 Type ExprChecker::check(const ast::Expr *expr) {
   Frame &frame = names.frame;
-  frame.evalDepth = std::max(frame.evalDepth, ++frame.nowDepth);
+  frame.evalDepth = std::max(frame.evalDepth, ++frame.currentDepth);
   Type result = dispatch(expr, [&](const auto &node) { return of(&node); });
-  --frame.nowDepth;
+  --frame.currentDepth;
   return result;
 }
 
@@ -143,7 +145,7 @@ Type ExprChecker::of(const ast::ListExpr *expr) {
 Type ExprChecker::of(const ast::ListForExpr *expr) {
   for (const ast::Expr *end : {expr->from, expr->to})
     expect(end, Type::Int, "the range of `for`");
-  Names::Scope scope(names);
+  SymbolTable::Scope scope(names);
   uint32_t slot =
       names.defineLocal(expr->variable, Type::Int, Symbol::Binder::Loop);
   return set(expr, listOf(expr->element, check(expr->element)),
@@ -220,7 +222,7 @@ Type ExprChecker::of(const ast::ConditionalExpr *expr) {
 Type ExprChecker::of(const ast::NameExpr *expr) {
   ast::Identifier word{expr->name, expr->range};
   bool isReported;
-  if (Symbol *symbol = names.find(Space::Value, word, isReported))
+  if (Symbol *symbol = names.find(NameSpace::Value, word, isReported))
     return set(expr, symbol->type, symbol->ref, symbol->index);
   std::optional<Builtin> builtin = findBuiltin(expr->name);
   // `padded` and `pending` stand for all of the rank.
@@ -229,7 +231,7 @@ Type ExprChecker::of(const ast::NameExpr *expr) {
       needRank(word);
     return set(expr, Type::Int, ExprInfo::Ref::Builtin, uint32_t(*builtin));
   }
-  if (builtin || names.find(Space::Function, expr->name))
+  if (builtin || names.find(NameSpace::Function, expr->name))
     diags.report<diag::WrongArgumentCount>(expr->range, expr->name, "arguments",
                                            "none are");
   else
@@ -240,7 +242,7 @@ Type ExprChecker::of(const ast::NameExpr *expr) {
 void ExprChecker::unknown(const ast::NameExpr *expr) {
   auto report = diags.report<diag::UnknownName>(
       expr->range, expr->name,
-      didYouMean(expr->name, [&] { return names.visible(Space::Value); }));
+      didYouMean(expr->name, [&] { return names.visible(NameSpace::Value); }));
   if (computeKind(expr->name))
     report.note({}, "`{0}` is an action, which `issued({0})` counts",
                 expr->name);
@@ -262,14 +264,14 @@ DiagnosticEngine::Builder ExprChecker::wrongCount(const ast::Identifier &name,
 Type ExprChecker::of(const ast::CallExpr *expr) {
   if (auto id = findBuiltin(expr->callee.text))
     return builtin(expr, *id);
-  Symbol *symbol =
-      called<diag::UnknownFunction>(Space::Function, expr->callee, expr->args);
+  Symbol *symbol = called<diag::UnknownFunction>(NameSpace::Function,
+                                                 expr->callee, expr->args);
   if (!symbol)
     return Type::Error;
   uint32_t index = symbol->index;
   const Function &function = module.functions[index];
   arguments(expr->callee, function.params, expr->args);
-  deepen(function.depth, expr->callee.range);
+  addCallDepth(function.depth, expr->callee.range);
   return set(expr, function.result, ExprInfo::Ref::Function, index);
 }
 
@@ -305,7 +307,7 @@ ExprChecker::labelled(const ast::Identifier &name, ArrayRef<ast::Argument> args,
     }
     if (isNamed)
       label = &arg.label;
-    size_t place = isNamed ? placeOf(arg.label, params, diags) : next++;
+    size_t place = isNamed ? indexOfArgument(arg.label, params, diags) : next++;
     bool isKnown = place < result.size();
     expect(arg.value, isKnown ? types[place] : Type::Error, "this argument");
     if (!isKnown) {
@@ -328,9 +330,9 @@ ExprChecker::labelled(const ast::Identifier &name, ArrayRef<ast::Argument> args,
   return result;
 }
 
-void ExprChecker::deepen(uint32_t depth, SourceRange range) {
+void ExprChecker::addCallDepth(uint32_t depth, SourceRange range) {
   Frame &frame = names.frame;
-  frame.evalDepth = std::max(frame.evalDepth, frame.nowDepth + depth);
+  frame.evalDepth = std::max(frame.evalDepth, frame.currentDepth + depth);
   if (frame.evalDepth > maxDepth) {
     diags.report<diag::CallsTooDeep>(range, maxDepth);
     frame.evalDepth = 0;
@@ -339,8 +341,8 @@ void ExprChecker::deepen(uint32_t depth, SourceRange range) {
 
 Type ExprChecker::builtin(const ast::CallExpr *expr, Builtin id) {
   ArrayRef<const ast::Expr *> args = expr->args;
-  auto takes = [&](size_t least, size_t most, StringRef what) {
-    bool isGood = args.size() >= least && args.size() <= most;
+  auto takes = [&](size_t minArgs, size_t maxArgs, StringRef what) {
+    bool isGood = args.size() >= minArgs && args.size() <= maxArgs;
     if (!isGood)
       wrongCount(expr->callee, what, args.size());
     return isGood;
@@ -420,7 +422,7 @@ Type ExprChecker::ofNumbers(ArrayRef<const ast::Expr *> args) {
 void ExprChecker::actionArgument(const ast::Expr *expr) {
   auto *name = dyn_cast<ast::NameExpr>(expr);
   if (auto kind = name ? computeKind(name->name) : std::nullopt) {
-    names.see(Space::Statement, {name->name, name->range});
+    names.recordUse(NameSpace::Statement, {name->name, name->range});
     set(expr, Type::Int, ExprInfo::Ref::Kind, kind->value);
   } else
     diags.report<diag::UnknownAction>(expr->range, source(expr), "");
@@ -444,8 +446,8 @@ void ExprChecker::chunkArgument(const ast::Expr *expr) {
         expr->range, "a chunk", "an int, a pipe or a part", typeName(actual));
 }
 
-std::optional<KindId> ExprChecker::computeKind(StringRef letters) const {
-  std::optional<KindId> kind = module.kinds.find(letters);
+std::optional<KindId> ExprChecker::computeKind(StringRef mnemonic) const {
+  std::optional<KindId> kind = module.kinds.find(mnemonic);
   return kind && module.kinds[*kind].isCompute() ? kind : std::nullopt;
 }
 
@@ -456,15 +458,15 @@ void ExprChecker::rankVariable(const ast::Identifier &variable) {
     names.defineLocal(variable, Type::Int, Symbol::Binder::Each);
 }
 
-bool ExprChecker::hasRank(const ast::Expr *expr, SourceRange range,
-                          StringRef form) {
+bool ExprChecker::requireRankName(const ast::Expr *expr, SourceRange range,
+                                  StringRef form) {
   std::vector<StringRef> unknown;
   addUndeclared(expr, unknown);
   if (unknown.empty())
     return true;
   StringRef rank =
       llvm::is_contained(unknown, "r") ? StringRef("r") : unknown.front();
-  diags.report<diag::RankWithoutName>(expr->range)
+  diags.report<diag::MissingRankName>(expr->range)
       .note(range, "did you mean `{}`?",
             fmt::format(fmt::runtime(form.str()), source(expr), rank));
   return false;
@@ -473,7 +475,7 @@ bool ExprChecker::hasRank(const ast::Expr *expr, SourceRange range,
 void ExprChecker::addUndeclared(const ast::Expr *expr,
                                 std::vector<StringRef> &unknown) {
   if (auto *name = dyn_cast<ast::NameExpr>(expr))
-    if (!isCounter(name->name) && !names.find(Space::Value, name->name))
+    if (!isCounter(name->name) && !names.find(NameSpace::Value, name->name))
       unknown.push_back(name->name);
   if (!isa<ast::ListForExpr>(expr))
     forEachChild(

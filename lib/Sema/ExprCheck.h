@@ -1,7 +1,7 @@
 // Checks names and types of expressions.
 #pragma once
 
-#include "Names.h"
+#include "SymbolTable.h"
 #include "ppcc/Support/Suggest.h"
 
 namespace ppcc::sema {
@@ -30,7 +30,8 @@ public:
   /// Reports names in `expr` that nothing declares where one should stand for
   /// the rank; `form` is what to write with `{}` for it, in place of `range`.
   /// False then.
-  bool hasRank(const ast::Expr *expr, SourceRange range, StringRef form);
+  bool requireRankName(const ast::Expr *expr, SourceRange range,
+                       StringRef form);
   /// A chunk by number, or by pipe.
   void chunkArgument(const ast::Expr *expr);
   /// Checks numbers; those that are not there are null.
@@ -41,11 +42,12 @@ public:
         expect(number, Type::Int, what);
   }
   /// A kind that stands among statements.
-  std::optional<KindId> computeKind(StringRef letters) const;
+  std::optional<KindId> computeKind(StringRef mnemonic) const;
   /// What a word of a space stands for; null, and a report, when that is
   /// nothing.
   template <diag::Id unknown, class Args>
-  Symbol *called(Space space, const ast::Identifier &name, const Args &args) {
+  Symbol *called(NameSpace space, const ast::Identifier &name,
+                 const Args &args) {
     bool isReported;
     if (Symbol *symbol = names.find(space, name, isReported))
       return symbol;
@@ -62,7 +64,7 @@ public:
   /// `2 arguments`
   static std::string argumentCount(size_t count);
   /// Counts what the evaluation of a callee adds at this place.
-  void deepen(uint32_t depth, SourceRange range);
+  void addCallDepth(uint32_t depth, SourceRange range);
   /// The type that a declaration names; `otherwise` where it names none.
   Type declaredType(const ast::Identifier &name, Type otherwise);
   /// Enters parameters as locals, with what may stand behind their types.
@@ -73,7 +75,7 @@ public:
 
   Module &module;
   DiagnosticEngine &diags;
-  Names names;
+  SymbolTable names;
 
 private:
   static const ast::Expr *valueOf(const ast::Expr *arg) { return arg; }
@@ -115,27 +117,27 @@ private:
 };
 
 /// What all parts of the check work on.
-struct Checking {
-  explicit Checking(ExprChecker &exprs)
+struct CheckContext {
+  explicit CheckContext(ExprChecker &exprs)
       : exprs(exprs), module(exprs.module), diags(exprs.diags),
         names(exprs.names) {}
 
   ExprChecker &exprs;
   Module &module;
   DiagnosticEngine &diags;
-  Names &names;
+  SymbolTable &names;
 };
 
 /// Enters what has parameters into a table of the module and the names, when
 /// `inside` has checked the rest of it.
 template <class T, class Item, class Inside>
-void declare(Space space, const Item *item, ExprChecker::With with,
+void declare(NameSpace space, const Item *item, ExprChecker::With with,
              std::vector<T> &table, ExprChecker &exprs, Inside inside) {
   T checked;
   checked.item = item;
   {
-    bool onRank = space == Space::Statement;
-    Names::FrameScope frame(exprs.names, {space, item->name, onRank});
+    bool onRank = space == NameSpace::Statement;
+    SymbolTable::FrameScope frame(exprs.names, {space, item->name, onRank});
     checked.params = exprs.parameters(item->params, with);
     inside(checked);
     checked.numLocals = exprs.names.frame.numLocals;

@@ -10,20 +10,20 @@ using namespace ppcc::sema;
 namespace {
 
 /// The chains of one action in one layer as a graph.
-struct Draft {
+struct LayerGraph {
   struct Node {
     KindId part;
     uint32_t name = 0, lane = 0;
     SourceRange range;
-    Time cost = GraphNode::untold;
+    Time cost = GraphNode::unset;
   };
-  struct Arrow {
+  struct GraphEdge {
     uint32_t from, to;
     SourceRange range; ///< Of the node behind it.
   };
   std::vector<Node> nodes;
-  std::vector<Arrow> arrows; ///< In the end sorted by `to`.
-  uint32_t exit = 0;         ///< The end of its first chain.
+  std::vector<GraphEdge> edges; ///< In the end sorted by `to`.
+  uint32_t exit = 0;            ///< The end of its first chain.
 
   /// The node so called.
   std::optional<uint32_t> find(const Node &node) const {
@@ -38,8 +38,8 @@ struct Draft {
   /// Whether an arrow leads to a node, once they are sorted.
   bool hasArrowTo(uint32_t node) const {
     auto at = llvm::partition_point(
-        arrows, [&](const Arrow &arrow) { return arrow.to < node; });
-    return at != arrows.end() && at->to == node;
+        edges, [&](const GraphEdge &edge) { return edge.to < node; });
+    return at != edges.end() && at->to == node;
   }
 
 private:
@@ -49,26 +49,27 @@ private:
 };
 
 /// By kind; a kind without chains has none.
-using Drafts = std::map<uint32_t, Draft>;
+using LayerGraphs = std::map<uint32_t, LayerGraph>;
 
-class GraphBuilder : Making {
+class GraphBuilder : InstantiationContext {
 public:
-  GraphBuilder(const Section &model, const Cut &cut, const Making &making)
-      : Making(making), model(model), cut(cut) {}
+  GraphBuilder(const Section &model, const ModelPartition &partition,
+               const InstantiationContext &context)
+      : InstantiationContext(context), model(model), partition(partition) {}
 
   void run() {
     size_t before = diags.errorCount();
     Evaluator::Frame frame(evaluator, model.numLocals);
     evaluator.clearFailed();
-    auto isOfNode = [](const auto &told) {
-      return std::get<Cost>(told.first) == Cost::Node;
+    auto isOfNode = [](const auto &given) {
+      return std::get<Cost>(given.first) == Cost::Node;
     };
     hasNodeCosts = head.costs.has({Cost::Node}) ||
-                   llvm::any_of(cut.layers, [&](const LayerFacts &facts) {
+                   llvm::any_of(partition.layers, [&](const LayerFacts &facts) {
                      return llvm::any_of(facts.costs, isOfNode);
                    });
-    for (size_t layer = 0; layer != cut.layers.size(); ++layer)
-      layers.push_back(draftsOf(layer));
+    for (size_t layer = 0; layer != partition.layers.size(); ++layer)
+      layers.push_back(layerGraphsOf(layer));
     for (uint32_t pipe = 0; pipe != head.pipes.size(); ++pipe)
       if (diags.errorCount() == before && !evaluator.failed())
         stages(PipeId(pipe));
@@ -93,23 +94,23 @@ private:
 
   /// Of a layer: its chains or, where nodes have costs and it has none, one
   /// node for what it takes.
-  Drafts draftsOf(size_t layer) {
-    const LayerFacts &facts = cut.layers[layer];
+  LayerGraphs layerGraphsOf(size_t layer) {
+    const LayerFacts &facts = partition.layers[layer];
     const ast::Identifier &name = model.layers[layer]->names.front();
-    Drafts result;
+    LayerGraphs result;
     for (const ast::ChainStmt *chain : facts.chains) {
       KindId kind = *head.kinds.find(chain->action.text);
       bool isFirst = !result.count(kind.value);
       addChain(*chain, kind, result[kind.value], isFirst);
     }
     for (auto &[kind, draft] : result) {
-      for (Draft::Node &node : draft.nodes)
+      for (LayerGraph::Node &node : draft.nodes)
         if (auto cost = facts.costs.find(
                 {Cost::Node, node.part, graphs.names[node.name]});
             cost != facts.costs.end())
           node.cost = cost->second;
       if (!sortNodes(draft))
-        reportCircle(KindId(kind), draft);
+        reportCycle(KindId(kind), draft);
     }
     if (hasNodeCosts)
       for (auto [kind, time] : facts.times())
@@ -121,7 +122,7 @@ private:
     return result;
   }
 
-  void addChain(const ast::ChainStmt &chain, KindId kind, Draft &draft,
+  void addChain(const ast::ChainStmt &chain, KindId kind, LayerGraph &draft,
                 bool isFirst) {
     std::optional<uint32_t> before;
     for (const ast::GraphLink &link : chain.links) {
@@ -129,7 +130,7 @@ private:
       if (!node)
         return;
       if (before)
-        draft.arrows.push_back({*before, *node, link.range});
+        draft.edges.push_back({*before, *node, link.range});
       before = node;
       if (isFirst)
         draft.exit = *node;
@@ -138,8 +139,8 @@ private:
 
   /// The node of a link, a new one if it says its lane.
   std::optional<uint32_t> nodeOf(const ast::GraphLink &link, KindId kind,
-                                 Draft &draft) {
-    Draft::Node node{kind, names(link.name.text), 0, link.range};
+                                 LayerGraph &draft) {
+    LayerGraph::Node node{kind, names(link.name.text), 0, link.range};
     if (!link.part.text.empty())
       node.part = *head.kinds.find(link.part.text);
     std::optional<uint32_t> known = draft.find(node);
@@ -160,24 +161,25 @@ private:
   }
 
   /// By node: those that its arrows lead to or, turned round, come from.
-  static std::vector<std::vector<uint32_t>> neighbours(const Draft &draft,
-                                                       bool turned) {
+  static std::vector<std::vector<uint32_t>> neighbours(const LayerGraph &draft,
+                                                       bool isReversed) {
     std::vector<std::vector<uint32_t>> result(draft.nodes.size());
-    for (const Draft::Arrow &arrow : draft.arrows)
-      result[turned ? arrow.to : arrow.from].push_back(turned ? arrow.from
-                                                              : arrow.to);
+    for (const LayerGraph::GraphEdge &edge : draft.edges)
+      result[isReversed ? edge.to : edge.from].push_back(isReversed ? edge.from
+                                                                    : edge.to);
     return result;
   }
 
   /// The nodes, each behind those that it needs or, turned round, that need it,
-  /// as near to their order as that allows; without those that stand in circles
+  /// as near to their order as that allows; without those that stand in cycles
   /// or behind some. O(n log n) for n nodes and arrows.
-  static std::vector<uint32_t> ordered(const Draft &draft, bool turned) {
-    auto next = neighbours(draft, turned);
+  static std::vector<uint32_t> topologicalOrder(const LayerGraph &draft,
+                                                bool isReversed) {
+    auto next = neighbours(draft, isReversed);
     std::vector<uint32_t> missing(draft.nodes.size()), result;
     std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-    for (const Draft::Arrow &arrow : draft.arrows)
-      ++missing[turned ? arrow.from : arrow.to];
+    for (const LayerGraph::GraphEdge &edge : draft.edges)
+      ++missing[isReversed ? edge.from : edge.to];
     for (uint32_t node = 0; node != missing.size(); ++node)
       if (missing[node] == 0)
         ready.push(node);
@@ -192,20 +194,21 @@ private:
   }
 
   /// Orders the nodes; false when there is no such order.
-  static bool sortNodes(Draft &draft) {
-    std::vector<uint32_t> order = ordered(draft, false),
+  static bool sortNodes(LayerGraph &draft) {
+    std::vector<uint32_t> order = topologicalOrder(draft, false),
                           place(draft.nodes.size());
     if (order.size() != place.size())
       return false;
-    std::vector<Draft::Node> nodes;
+    std::vector<LayerGraph::Node> nodes;
     for (uint32_t node : order) {
       place[node] = uint32_t(nodes.size());
       nodes.push_back(draft.nodes[node]);
     }
     draft.nodes = std::move(nodes);
-    for (Draft::Arrow &arrow : draft.arrows)
-      arrow = {place[arrow.from], place[arrow.to], arrow.range};
-    llvm::sort(draft.arrows, [](const Draft::Arrow &a, const Draft::Arrow &b) {
+    for (LayerGraph::GraphEdge &edge : draft.edges)
+      edge = {place[edge.from], place[edge.to], edge.range};
+    llvm::sort(draft.edges, [](const LayerGraph::GraphEdge &a,
+                               const LayerGraph::GraphEdge &b) {
       return std::pair(a.to, a.from) < std::pair(b.to, b.from);
     });
     if (!place.empty())
@@ -213,39 +216,40 @@ private:
     return true;
   }
 
-  void reportCircle(KindId kind, const Draft &draft) {
-    // Nodes that lead nowhere, or only to such, do not stand in a circle.
+  void reportCycle(KindId kind, const LayerGraph &draft) {
+    // Nodes that lead nowhere, or only to such, do not stand in a cycle.
     auto next = neighbours(draft, false);
     BitVector left(next.size(), true), seen(next.size());
-    for (uint32_t node : ordered(draft, true))
+    for (uint32_t node : topologicalOrder(draft, true))
       left.reset(node);
-    std::vector<uint32_t> way;
+    std::vector<uint32_t> path;
     uint32_t node = left.find_first();
     for (; !seen[node]; node = *llvm::find_if(
                             next[node], [&](uint32_t n) { return left[n]; })) {
       seen.set(node);
-      way.push_back(node);
+      path.push_back(node);
     }
-    way.erase(way.begin(), llvm::find(way, node));
-    auto closing = llvm::find_if(draft.arrows, [&](const Draft::Arrow &arrow) {
-      return arrow.from == way.back() && arrow.to == node;
-    });
-    way.push_back(node);
+    path.erase(path.begin(), llvm::find(path, node));
+    auto closing =
+        llvm::find_if(draft.edges, [&](const LayerGraph::GraphEdge &edge) {
+          return edge.from == path.back() && edge.to == node;
+        });
+    path.push_back(node);
     auto names = llvm::map_range(
-        way, [&](uint32_t passed) { return nameOf(draft.nodes[passed]); });
-    diags.report<diag::NodesInCircle>(closing->range, head.kinds[kind].letters,
-                                      fmt::join(names, " -> "));
+        path, [&](uint32_t passed) { return nameOf(draft.nodes[passed]); });
+    diags.report<diag::NodesInCycle>(closing->range, head.kinds[kind].mnemonic,
+                                     fmt::join(names, " -> "));
   }
 
-  std::string nameOf(const Draft::Node &node) const {
-    return head.kinds[node.part].letters + "." + graphs.names[node.name];
+  std::string nameOf(const LayerGraph::Node &node) const {
+    return head.kinds[node.part].mnemonic + "." + graphs.names[node.name];
   }
 
   // ---- Stages ----
 
   void stages(PipeId pipe) {
     std::map<uint32_t, GraphUse> uses;
-    const auto &stages = cut.of(pipe).stages;
+    const auto &stages = partition.of(pipe).stages;
     size_t count = stages.size();
     for (size_t stage = 0; stage != count; ++stage) {
       const KindGraphs *made = graphsOf(stages[stage]);
@@ -284,7 +288,7 @@ private:
   }
 
   /// Whether an action comes to the last layer first.
-  bool isDown(KindId kind) const {
+  bool runsLayersBackwards(KindId kind) const {
     return head.kinds[kind].defines & (slot::InputGrad | slot::WeightGrad);
   }
 
@@ -294,7 +298,7 @@ private:
   bool flatten(KindId kind, ArrayRef<PlacedLayer> stage) {
     NodeGraph graph;
     graph.kind = kind;
-    graph.down = isDown(kind);
+    graph.down = runsLayersBackwards(kind);
     std::vector<uint32_t> numbers; // By place.
     for (PlacedLayer layer : stage)
       numbers.push_back(layer.isNumbered ? graph.layers++ : GraphNode::noLayer);
@@ -303,11 +307,11 @@ private:
     uint64_t needs = 0;
     for (size_t turn = 0; turn != stage.size(); ++turn) {
       size_t at = graph.down ? stage.size() - 1 - turn : turn;
-      const Drafts &all = layers[stage[at].layer];
+      const LayerGraphs &all = layers[stage[at].layer];
       auto found = all.find(kind.value);
       if (found == all.end())
         continue;
-      const Draft &layer = found->second;
+      const LayerGraph &layer = found->second;
       uint32_t first = uint32_t(graph.nodes.size());
       for (auto [i, node] : llvm::enumerate(layer.nodes)) {
         GraphNode &added = graph.nodes.emplace_back(
@@ -319,12 +323,12 @@ private:
           return false;
         nodeRanges.push_back(node.range);
       }
-      for (const Draft::Arrow &arrow : layer.arrows) {
-        std::vector<uint32_t> &list = graph.nodes[first + arrow.to].needs;
-        if (list.empty() || list.back() != first + arrow.from)
-          list.push_back(first + arrow.from); // Arrows to one node come sorted.
+      for (const LayerGraph::GraphEdge &edge : layer.edges) {
+        std::vector<uint32_t> &list = graph.nodes[first + edge.to].needs;
+        if (list.empty() || list.back() != first + edge.from)
+          list.push_back(first + edge.from); // Arrows to one node come sorted.
       }
-      needs += layer.arrows.size() + 1;
+      needs += layer.edges.size() + 1;
       exit = first + layer.exit;
       if (!fits(total + graph.nodes.size() + needs, model.range))
         return false;
@@ -336,7 +340,7 @@ private:
   }
 
   /// At `recv` and `send` a stage meets others, which it does once.
-  bool checkHook(const Draft::Node &node, const NodeGraph &graph,
+  bool checkHook(const LayerGraph::Node &node, const NodeGraph &graph,
                  const GraphNode &added) {
     StringRef name = graphs.names[node.name];
     if ((name != hook::recv && name != hook::send) ||
@@ -352,7 +356,7 @@ private:
     NodePattern pattern;
     for (const ast::Identifier &action : item.actions)
       pattern.kinds.push_back(*head.kinds.find(action.text));
-    Places places;
+    PatternKeys places;
     size_t before = diags.errorCount();
     std::vector<PatternNode> *part = &pattern.before;
     auto add = [&](const ast::Stmt *stmt, bool inLayer) {
@@ -373,16 +377,16 @@ private:
     if (!whole || diags.errorCount() != before)
       return;
     for (KindId kind : pattern.kinds)
-      for (const StageCut &made : cut.cuts)
+      for (const PipePartition &made : partition.partitions)
         for (const auto &stage : made.stages)
           placeWhole(kind, stage, pattern, places);
     for (auto [i, graph] : llvm::enumerate(graphs.graphs)) {
       if (!llvm::is_contained(pattern.kinds, graph.kind))
         continue;
-      for (uint64_t left = placesOf(pattern, graph); left != 0; --left)
+      for (uint64_t left = patternPositions(pattern, graph); left != 0; --left)
         if (!evaluator.step(item.range))
           return;
-      if (auto fault = findFault(pattern, graph)) {
+      if (auto fault = findPatternError(pattern, graph)) {
         reportFault(item, pattern, places, *fault, graph, ranges[i]);
         return;
       }
@@ -392,17 +396,18 @@ private:
 
   /// Where the nodes of a pattern stand in the source: by part, name, whether
   /// it is of a layer, and `last`.
-  using Place = std::tuple<uint32_t, uint32_t, bool, bool>;
-  using Places = std::map<Place, SourceRange>;
-  static Place placeOf(const PatternNode &node, bool inLayer) {
+  using PatternKey = std::tuple<uint32_t, uint32_t, bool, bool>;
+  using PatternKeys = std::map<PatternKey, SourceRange>;
+  static PatternKey patternKeyOf(const PatternNode &node, bool inLayer) {
     return {node.part.value, node.name, inLayer || node.last, node.last};
   }
 
-  PatternNode place(const ast::PlaceStmt &stmt, bool inLayer, Places &places) {
+  PatternNode place(const ast::PlaceStmt &stmt, bool inLayer,
+                    PatternKeys &places) {
     PatternNode node{*head.kinds.find(stmt.part.text), names(stmt.name.text),
                      !stmt.modifier.text.empty()};
     auto [first, isNew] =
-        places.try_emplace(placeOf(node, inLayer), stmt.range);
+        places.try_emplace(patternKeyOf(node, inLayer), stmt.range);
     if (!isNew)
       diags
           .report<diag::PlacedTwice>(stmt.range, stmt.part.text.str() + "." +
@@ -414,13 +419,15 @@ private:
   /// Gives places to layers that say what they take, and not of which nodes:
   /// in front of those with numbers, or behind, as the action comes to them.
   void placeWhole(KindId kind, ArrayRef<PlacedLayer> stage,
-                  NodePattern &pattern, Places &places) {
+                  NodePattern &pattern, PatternKeys &places) {
     bool isBehind = false;
     for (size_t turn = 0; turn != stage.size(); ++turn) {
-      PlacedLayer at = stage[isDown(kind) ? stage.size() - 1 - turn : turn];
+      PlacedLayer at =
+          stage[runsLayersBackwards(kind) ? stage.size() - 1 - turn : turn];
       const ast::Identifier &layer = model.layers[at.layer]->names.front();
-      bool isWhole = layers[at.layer].count(kind.value) &&
-                     !cut.layers[at.layer].hasChain(head.kinds[kind].letters);
+      bool isWhole =
+          layers[at.layer].count(kind.value) &&
+          !partition.layers[at.layer].hasChain(head.kinds[kind].mnemonic);
       auto &nodes = at.isNumbered ? pattern.layer
                     : isBehind    ? pattern.after
                                   : pattern.before;
@@ -428,21 +435,22 @@ private:
       if (!isWhole)
         continue;
       PatternNode node{kind, names(layer.text), false};
-      if (places.try_emplace(placeOf(node, at.isNumbered), layer.range).second)
+      if (places.try_emplace(patternKeyOf(node, at.isNumbered), layer.range)
+              .second)
         nodes.push_back(node);
     }
   }
 
   void reportFault(const ast::PatternItem &item, const NodePattern &pattern,
-                   const Places &places, const PatternFault &fault,
+                   const PatternKeys &places, const PatternError &fault,
                    const NodeGraph &graph,
                    const std::vector<SourceRange> &nodeRanges) {
     auto name = [&](uint32_t node) {
       const GraphNode &found = graph.nodes[node];
-      return head.kinds[found.part].letters + "." + graphs.pathOf(found);
+      return head.kinds[found.part].mnemonic + "." + graphs.pathOf(found);
     };
     if (!fault.needed) {
-      diags.report<diag::PatternMisses>(item.range, name(fault.node))
+      diags.report<diag::PatternMissingNode>(item.range, name(fault.node))
           .note(nodeRanges[fault.node], "the node is declared here");
       return;
     }
@@ -450,30 +458,31 @@ private:
       return &node == fault.place;
     });
     diags
-        .report<diag::PatternOrder>(places.at(placeOf(*fault.place, inLayer)),
-                                    name(fault.node), name(*fault.needed))
+        .report<diag::PatternOrder>(
+            places.at(patternKeyOf(*fault.place, inLayer)), name(fault.node),
+            name(*fault.needed))
         .note(nodeRanges[fault.node], "`{}` is declared here", name(fault.node))
         .note(nodeRanges[*fault.needed], "`{}` is declared here",
               name(*fault.needed));
   }
 
   const Section &model;
-  const Cut &cut;
+  const ModelPartition &partition;
   NodeGraphs &graphs = head.nodes;
-  Numbering names{graphs.names}, lanes{graphs.lanes};
+  StringInterner names{graphs.names}, lanes{graphs.lanes};
   const uint64_t maxNodes =
       std::min<uint64_t>(limits.maxActions, NodeGraphs::maxNodes);
   uint64_t total = 0;        ///< Layers, nodes and arrows of the graphs so far.
   bool hasNodeCosts = false; ///< Some nodes say what they take.
-  std::vector<Drafts> layers; ///< As declared.
-  std::set<uint32_t> kinds;   ///< Those that have nodes.
+  std::vector<LayerGraphs> layers; ///< As declared.
+  std::set<uint32_t> kinds;        ///< Those that have nodes.
   std::map<std::vector<PlacedLayer>, KindGraphs> made;
   std::vector<std::vector<SourceRange>> ranges; ///< By graph and node.
 };
 
 } // namespace
 
-void sema::buildGraphs(const Section &model, const Cut &cut,
-                       const Making &making) {
-  GraphBuilder(model, cut, making).run();
+void sema::buildGraphs(const Section &model, const ModelPartition &partition,
+                       const InstantiationContext &context) {
+  GraphBuilder(model, partition, context).run();
 }

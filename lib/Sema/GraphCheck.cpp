@@ -75,9 +75,9 @@ private:
     auto kind = kinds.find(name.text);
     if (kind && kinds[*kind].isCompute())
       return true;
-    auto letters = [&] { return kinds.computeLetters(); };
+    auto mnemonic = [&] { return kinds.computeMnemonics(); };
     return diags.report<diag::UnknownAction>(name.range, name.text,
-                                             didYouMean(name.text, letters));
+                                             didYouMean(name.text, mnemonic));
   }
 
   void chain(const ast::ChainStmt &chain, NodeNames &names) {
@@ -138,8 +138,8 @@ private:
     if (isLast && (stmt.modifier.text != "last" || inEach || !each))
       return diags.refuse<diag::NotInBody>(stmt.modifier.range,
                                            stmt.modifier.text,
-                                           inEach ? nameOf(BodyOf::Each)
-                                           : each ? nameOf(BodyOf::Pattern)
+                                           inEach ? nameOf(BodyKind::Each)
+                                           : each ? nameOf(BodyKind::Pattern)
                                                   : "front of `each`");
     if (!action(stmt.part))
       return;

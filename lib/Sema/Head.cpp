@@ -73,11 +73,12 @@ private:
   DenseSet<uint32_t> functions;
 };
 
-class HeadEvaluator : Making {
+class HeadEvaluator : InstantiationContext {
 public:
   HeadEvaluator(const Declaration &declaration, const Schedule *schedule,
-                const Making &making)
-      : Making(making), declaration(declaration), schedule(schedule) {}
+                const InstantiationContext &context)
+      : InstantiationContext(context), declaration(declaration),
+        schedule(schedule) {}
 
   /// `values` are those that are given, null for the default.
   void bind(ArrayRef<const ParamValue *> values) {
@@ -149,7 +150,7 @@ private:
         isList(param.type) ? evaluator.makeList({}) : Value{.i = 0});
     if (!value)
       return;
-    evaluator.tell(param.decl->name, param.type, *value);
+    evaluator.notify(param.decl->name, param.type, *value);
     checkRange(param, slot, *value, from, place);
   }
 
@@ -157,22 +158,22 @@ private:
   /// follows from one that is not itself.
   void checkRange(const ScheduleParam &param, size_t slot, Value value,
                   const ast::Expr *from, SourceRange place) {
-    for (const ast::Expr *expr : {param.decl->least, param.decl->end})
-      if (expr && follows(expr, unknown, outside))
+    for (const ast::Expr *expr : {param.decl->lowerBound, param.decl->end})
+      if (expr && dependsOn(expr, unknown, outOfRange))
         return;
-    if (from && follows(from, outside)) {
-      outside.set(slot);
+    if (from && dependsOn(from, outOfRange)) {
+      outOfRange.set(slot);
       return;
     }
     evaluator.clearFailed();
     if (!isInRange(*param.decl, param.type, value, place, evaluator, diags))
-      outside.set(slot);
+      outOfRange.set(slot);
   }
 
   /// Nothing where it has no value, or follows from a parameter that has none.
   std::optional<Value> valueOf(const ast::Expr *expr, Type type) {
     evaluator.clearFailed();
-    if (follows(expr, unknown))
+    if (dependsOn(expr, unknown))
       return std::nullopt;
     Value value = evaluator.evalAs(expr, type);
     return evaluator.failed() ? std::nullopt : std::optional(value);
@@ -187,7 +188,7 @@ private:
       std::optional<Value> value =
           parseValue(param.type, given->value, evaluator);
       if (!value)
-        diags.report<diag::BadParameterValue>(Place("-D " + given->name),
+        diags.report<diag::BadParameterValue>(Location("-D " + given->name),
                                               given->value, decl.name.text,
                                               typeName(param.type));
       return value;
@@ -199,19 +200,19 @@ private:
   }
 
   void let(const ast::LetStmt &item, uint32_t slot) {
-    if (!follows(item.value, unknown, doubted, outside))
+    if (!dependsOn(item.value, unknown, rejected, outOfRange))
       evaluator.globals[slot] = evaluator.eval(item.value);
     else
       unknown.set(slot);
     if (evaluator.failed())
       unknown.set(slot);
     else
-      evaluator.tell(item.name, evaluator.type(item.value),
-                     evaluator.globals[slot]);
+      evaluator.notify(item.name, evaluator.type(item.value),
+                       evaluator.globals[slot]);
   }
 
   void require(const ast::RequireItem &item) {
-    if (follows(item.condition, unknown, outside) ||
+    if (dependsOn(item.condition, unknown, outOfRange) ||
         evaluator.evalBool(item.condition) || evaluator.failed())
       return;
     std::string condition = source(item.condition);
@@ -222,7 +223,7 @@ private:
     std::vector<std::string> values;
     for (auto [slot, name] :
          GlobalNames(module, item.condition, false).bySlot) {
-      doubted.set(slot);
+      rejected.set(slot);
       values.push_back(fmt::format("{} = {}", name->name, describe(name)));
     }
     if (values.empty())
@@ -234,7 +235,7 @@ private:
 
   /// Whether an expression follows from some of these globals.
   template <class... Sets>
-  bool follows(const ast::Expr *expr, const Sets &...slots) const {
+  bool dependsOn(const ast::Expr *expr, const Sets &...slots) const {
     GlobalNames names(module, expr, true);
     return (names.anyOf(slots) || ...);
   }
@@ -254,8 +255,8 @@ private:
   const Module &module = evaluator.checkedModule();
   /// Globals without a value, and those that a `require` refuses: what follows
   /// from them would be said twice.
-  BitVector unknown = BitVector(declaration.numGlobals), doubted = unknown;
-  BitVector outside = unknown; ///< Parameters that are not in their range.
+  BitVector unknown = BitVector(declaration.numGlobals), rejected = unknown;
+  BitVector outOfRange = unknown; ///< Parameters that are not in their range.
 };
 
 } // namespace
@@ -273,9 +274,9 @@ candidates(StringRef name, ArrayRef<Owner> owners) {
   return found;
 }
 
-std::vector<GivenValues> sema::shareOut(ArrayRef<ParamValue> values,
-                                        ArrayRef<Owner> owners,
-                                        DiagnosticEngine &diags) {
+std::vector<GivenValues> sema::assignValues(ArrayRef<ParamValue> values,
+                                            ArrayRef<Owner> owners,
+                                            DiagnosticEngine &diags) {
   std::vector<GivenValues> given;
   std::vector<StringRef> names;
   for (const Owner &owner : owners) {
@@ -284,7 +285,7 @@ std::vector<GivenValues> sema::shareOut(ArrayRef<ParamValue> values,
       names.push_back(param.decl->name.text);
   }
   for (const ParamValue &value : values) {
-    Place place("-D " + value.name);
+    Location place("-D " + value.name);
     auto found = candidates(value.name, owners);
     if (found.empty()) {
       diags.report<diag::UnknownParameter>(
@@ -293,8 +294,8 @@ std::vector<GivenValues> sema::shareOut(ArrayRef<ParamValue> values,
     } else if (found.size() > 1) {
       StringRef other = owners[found[1].first].word;
       diags
-          .report<diag::WhoseParameter>(place, owners[found[0].first].word,
-                                        other, value.name)
+          .report<diag::AmbiguousParameter>(place, owners[found[0].first].word,
+                                            other, value.name)
           .note({}, "write `-D {}.{}={}`", other, value.name, value.value);
     } else if (const ParamValue *&at = given[found[0].first][found[0].second]) {
       diags.report<diag::ParameterGivenTwice>(place, value.name);
@@ -310,12 +311,12 @@ bool sema::hasParameter(StringRef name, ArrayRef<Owner> owners) {
 }
 
 bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
-                     const Place &place, Evaluator &evaluator,
+                     const Location &place, Evaluator &evaluator,
                      DiagnosticEngine &diags) {
-  if (!param.least)
+  if (!param.lowerBound)
     return true;
   Type element = elementType(type);
-  Value least = evaluator.evalAs(param.least, element), end{.i = 0};
+  Value lowerBound = evaluator.evalAs(param.lowerBound, element), end{.i = 0};
   if (param.end)
     end = evaluator.eval(param.end);
   if (evaluator.failed())
@@ -326,19 +327,19 @@ bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
                   evaluator.elements(value).end());
   auto lies = [&](Value one) {
     return element == Type::Float
-               ? one.f >= least.f
-               : one.i >= least.i && (!param.end || one.i < end.i);
+               ? one.f >= lowerBound.f
+               : one.i >= lowerBound.i && (!param.end || one.i < end.i);
   };
   auto wrong = llvm::find_if_not(values, lies);
   if (wrong == values.end())
     return true;
-  std::string wanted = param.end
-                           ? fmt::format("lie in {} .. {}", least.i, end.i)
-                           : "be at least " + evaluator.text(element, least);
+  std::string wanted =
+      param.end ? fmt::format("lie in {} .. {}", lowerBound.i, end.i)
+                : "be at least " + evaluator.text(element, lowerBound);
   auto builder = diags.report<diag::ParameterRange>(
       place, param.name.text, evaluator.text(type, value), wanted);
-  SourceRange range{param.least->range.begin,
-                    (param.end ? param.end : param.least)->range.end};
+  SourceRange range{param.lowerBound->range.begin,
+                    (param.end ? param.end : param.lowerBound)->range.end};
   if (place.range.begin != param.name.range.begin)
     builder.note(range, "its range is here");
   if (param.end)
@@ -348,10 +349,10 @@ bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
 
 void sema::evaluateHead(const Declaration &declaration,
                         const Schedule *schedule, const GivenValues &values,
-                        const Making &making) {
-  size_t before = making.diags.errorCount();
-  HeadEvaluator evaluator(declaration, schedule, making);
+                        const InstantiationContext &context) {
+  size_t before = context.diags.errorCount();
+  HeadEvaluator evaluator(declaration, schedule, context);
   evaluator.bind(values);
-  if (making.diags.errorCount() == before || evaluator.isKnown())
+  if (context.diags.errorCount() == before || evaluator.isKnown())
     evaluator.evaluate(before);
 }

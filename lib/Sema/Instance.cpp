@@ -12,25 +12,26 @@ using namespace ppcc;
 using namespace ppcc::sema;
 
 /// Takes the layout given from outside, or the model's.
-static void takeLayout(const Section *model, const LayoutChoice &given,
-                       const Making &making) {
-  Head &head = making.head;
+static void takeLayout(const Section *model, const LayoutOverride &given,
+                       const InstantiationContext &context) {
+  Head &head = context.head;
   if (given.isByCost && (!model || model->layers.empty()))
-    making.diags.report<diag::MissingItem>(Place("--layout"), "the model",
-                                           "layers that could be cut");
+    context.diags.report<diag::MissingItem>(Location("--layout"), "the model",
+                                            "layers that could be cut");
   if (!given.stages.empty())
     head.stageLayers = given.stages;
   else if (model && model->layout && !given.isByCost)
     for (StringRef stage : model->layout->stages)
       head.stageLayers.push_back(stage.str());
   if (!head.stageLayers.empty())
-    making.evaluator.layers.emplace(head.stageLayers);
+    context.evaluator.layers.emplace(head.stageLayers);
 }
 
-Place sema::placeOfLayout(const Section *model, const LayoutChoice &given) {
+Location sema::locationOfLayout(const Section *model,
+                                const LayoutOverride &given) {
   return given.stages.empty() && model && model->layout
-             ? Place(model->layout->text.range)
-             : Place("--layout");
+             ? Location(model->layout->text.range)
+             : Location("--layout");
 }
 
 /// Gives values to the parameters of a rule that is followed.
@@ -64,16 +65,16 @@ std::vector<Owner> sema::ownersOf(const Selection &selection) {
 /// What the parts that the schedule names stand for: those of the model that
 /// have the same names.
 static void addParts(const Schedule &schedule, const Section &model,
-                     const std::optional<Cut> &cut, Instance &instance,
-                     DiagnosticEngine &diags) {
+                     const std::optional<ModelPartition> &partition,
+                     Instance &instance, DiagnosticEngine &diags) {
   for (auto [i, wanted] : llvm::enumerate(schedule.parts)) {
     auto *found = findBy(model.parts, wanted.name.text, nameOfPart);
-    if (!found || !cut)
-      return diags.refuse<diag::ModelLacksPart>(wanted.name.range, model.name,
-                                                wanted.name.text);
+    if (!found || !partition)
+      return diags.refuse<diag::ModelMissingPart>(wanted.name.range, model.name,
+                                                  wanted.name.text);
     size_t part = found - model.parts.data();
     for (PipeId pipe : instance.program.pipeIds()) {
-      const std::vector<uint32_t> &first = cut->of(pipe).firstStage;
+      const std::vector<uint32_t> &first = partition->of(pipe).firstStage;
       instance.parts[schedule.pipes.size() + i].stages.push_back(
           {pipe, first[part], first[part + 1]});
     }
@@ -94,8 +95,8 @@ static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
       return evaluator.refuse<diag::OutOfRange>(rangeOf(item), "the rank", rank,
                                                 0, numRanks - 1);
     const ast::OnRankItem *&place = instance.onRanks[rank];
-    if (place && evaluator.fail(diag::RankTwice, rangeOf(item)))
-      diags.report<diag::RankTwice>(rangeOf(item), rank)
+    if (place && evaluator.fail(diag::DuplicateRankBody, rangeOf(item)))
+      diags.report<diag::DuplicateRankBody>(rangeOf(item), rank)
           .note(rangeOf(place), "the other is here");
     place = item;
   };
@@ -122,24 +123,24 @@ static void assignRanks(const Schedule &schedule, Evaluator &evaluator,
   if (!evaluator.failed())
     if (auto none = llvm::find(instance.onRanks, nullptr);
         none != instance.onRanks.end())
-      diags.report<diag::RankWithout>(schedule.decl->name.range,
-                                      none - instance.onRanks.begin());
+      diags.report<diag::MissingRankBody>(schedule.decl->name.range,
+                                          none - instance.onRanks.begin());
 }
 
 std::optional<Instance>
 sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
-                  const LayoutChoice &layout, const Limits &limits,
+                  const LayoutOverride &layout, const Limits &limits,
                   Evaluator &evaluator, DiagnosticEngine &diags) {
   const Schedule &schedule = *selection.schedule;
   const Module &module = evaluator.checkedModule();
   Instance instance;
   instance.schedule = &schedule;
-  Making making{limits, evaluator, instance, diags};
+  InstantiationContext context{limits, evaluator, instance, diags};
   Head &head = instance.program;
   head.name = schedule.decl->name.text.str();
   head.kinds = module.kinds;
   size_t before = diags.errorCount();
-  takeLayout(selection.model, layout, making);
+  takeLayout(selection.model, layout, context);
   evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
   // Values of type `pipe` and `part` are numbers: the pipes, then the parts.
   int64_t next = 0;
@@ -154,37 +155,37 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   Evaluator::Frame frame(evaluator,
                          std::max(schedule.headerLocals, module.numLocals));
   std::vector<Owner> owners = ownersOf(selection);
-  std::vector<GivenValues> given = shareOut(values, owners, diags);
-  evaluateHead(schedule, &schedule, given.front(), making);
+  std::vector<GivenValues> given = assignValues(values, owners, diags);
+  evaluateHead(schedule, &schedule, given.front(), context);
   if (isGood() && !schedule.onRank)
     assignRanks(schedule, evaluator, instance, diags);
   if (isGood())
-    evaluatePipes(schedule, placeOfLayout(selection.model, layout), making);
+    evaluatePipes(schedule, locationOfLayout(selection.model, layout), context);
   auto evaluate = [&](const Section &section, const GivenValues &values) {
     std::optional<llvm::SaveAndRestore<std::vector<Value>>> ownGlobals;
     if (!section.name.empty())
       ownGlobals.emplace(evaluator.globals,
                          std::vector(section.numGlobals, Value{.i = 0}));
-    evaluateHead(section, nullptr, values, making);
-    std::optional<Cut> cut;
+    evaluateHead(section, nullptr, values, context);
+    std::optional<ModelPartition> partition;
     if (isGood())
-      cut = cutModel(section, layout, making);
-    if (isGood() && cut && !evaluator.layers && !head.stageLayers.empty())
+      partition = partitionModel(section, layout, context);
+    if (isGood() && partition && !evaluator.layers && !head.stageLayers.empty())
       evaluator.layers.emplace(head.stageLayers);
     if (isGood())
-      evaluateCosts(section, making);
+      evaluateCosts(section, context);
     if (isGood())
-      addTensors(section, cut ? &*cut : nullptr, making);
-    if (isGood() && cut)
-      buildGraphs(section, *cut, making);
+      addTensors(section, partition ? &*partition : nullptr, context);
+    if (isGood() && partition)
+      buildGraphs(section, *partition, context);
     if (isGood() && section.isModel())
-      addParts(schedule, section, cut, instance, diags);
+      addParts(schedule, section, partition, instance, diags);
   };
   for (size_t i = 1; i != owners.size(); ++i)
     if (isGood())
       evaluate(*static_cast<const Section *>(owners[i].declaration), given[i]);
   if (isGood())
-    evaluateDeclaredCosts(making);
+    evaluateDeclaredCosts(context);
   if (isGood())
     for (ArrayRef<Application> list :
          {ArrayRef(schedule.rules), ArrayRef(module.applications)})

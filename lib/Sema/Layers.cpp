@@ -9,9 +9,9 @@
 using namespace ppcc;
 using namespace ppcc::sema;
 
-bool LayerFacts::hasChain(StringRef letters) const {
+bool LayerFacts::hasChain(StringRef mnemonic) const {
   return llvm::any_of(chains, [&](const ast::ChainStmt *chain) {
-    return chain->action.text == letters;
+    return chain->action.text == mnemonic;
   });
 }
 
@@ -30,21 +30,21 @@ constexpr uint64_t maxPlaced = 4 * maxLayers; ///< In all cuts.
 
 /// The layers of a part, in a row.
 struct SequenceLayer : PlacedLayer {
-  bool isDealt; ///< Counts in an even cut; the others ride along.
+  bool countsTowardShare; ///< Counts in an even cut; the others ride along.
 };
 using Sequence = std::vector<SequenceLayer>;
 
-class ModelCutter : Making {
+class ModelPartitioner : InstantiationContext {
 public:
-  ModelCutter(const Section &model, const LayoutChoice &layout,
-              const Making &making)
-      : Making(making), model(model), layout(layout) {}
+  ModelPartitioner(const Section &model, const LayoutOverride &layout,
+                   const InstantiationContext &context)
+      : InstantiationContext(context), model(model), layout(layout) {}
 
-  std::optional<Cut> run() {
+  std::optional<ModelPartition> run() {
     size_t before = diags.errorCount();
     Evaluator::Frame frame(evaluator, model.numLocals);
     for (const ast::NamedItem *item : model.layers)
-      cut.layers.push_back(factsOf(*item));
+      partition.layers.push_back(factsOf(*item));
     isNumbered.resize(model.layers.size());
     for (const PartDecl &part : model.parts)
       sequences.push_back(sequenceOf(part));
@@ -53,30 +53,32 @@ public:
     for (const Pipe &pipe : head.pipes) {
       if (diags.errorCount() != before)
         return std::nullopt;
-      auto alike = llvm::find_if(cut.cuts, [&](const StageCut &other) {
-        return other.stages.size() == pipe.numStages();
-      });
-      cut.ofPipe.push_back(alike - cut.cuts.begin());
-      if (alike != cut.cuts.end())
+      auto alike =
+          llvm::find_if(partition.partitions, [&](const PipePartition &other) {
+            return other.stages.size() == pipe.numStages();
+          });
+      partition.ofPipe.push_back(alike - partition.partitions.begin());
+      if (alike != partition.partitions.end())
         continue;
-      if (uint64_t placed = (cut.cuts.size() + 1) * total; placed > maxPlaced) {
+      if (uint64_t placed = (partition.partitions.size() + 1) * total;
+          placed > maxPlaced) {
         evaluator.refuse<diag::TooManyNodes>(model.item->range, placed,
                                              maxPlaced);
         return std::nullopt;
       }
-      cut.cuts.push_back(cutInto(pipe.numStages()));
+      partition.partitions.push_back(partitionInto(pipe.numStages()));
     }
     if (diags.errorCount() != before)
       return std::nullopt;
     number();
     addSums();
-    return std::move(cut);
+    return std::move(partition);
   }
 
 private:
-  StageCut cutInto(uint32_t numStages) {
+  PipePartition partitionInto(uint32_t numStages) {
     size_t before = diags.errorCount();
-    StageCut made;
+    PipePartition made;
     made.stages.resize(numStages);
     bool hasLetters = !head.stageLayers.empty() && !model.layers.empty();
     hasLetters ? byLetters(made) : byParts(made);
@@ -106,10 +108,10 @@ private:
       return !evaluator.failed();
     });
     for (const auto &[kind, time] : facts.times())
-      if (facts.hasChain(head.kinds[kind].letters))
+      if (facts.hasChain(head.kinds[kind].mnemonic))
         diags.report<diag::LayerHasNodes>(item.names.front().range,
                                           item.names.front().text,
-                                          head.kinds[kind].letters);
+                                          head.kinds[kind].mnemonic);
     return facts;
   }
 
@@ -119,10 +121,12 @@ private:
     Sequence sequence;
     add(part.runs, false, part, sequence);
     total += sequence.size();
-    auto isDealt = [](const SequenceLayer &layer) { return layer.isDealt; };
-    if (llvm::none_of(sequence, isDealt))
+    auto countsTowardShare = [](const SequenceLayer &layer) {
+      return layer.countsTowardShare;
+    };
+    if (llvm::none_of(sequence, countsTowardShare))
       for (SequenceLayer &layer : sequence)
-        layer.isDealt = true;
+        layer.countsTowardShare = true;
     return sequence;
   }
 
@@ -133,10 +137,10 @@ private:
       bool counts = isCounted || run.count;
       size_t begin = to.size();
       if (run.group.empty()) {
-        bool isDealt = part.counted.empty()
-                           ? counts
-                           : llvm::is_contained(part.counted, run.layer);
-        to.push_back({{run.layer}, isDealt});
+        bool countsTowardShare =
+            part.counted.empty() ? counts
+                                 : llvm::is_contained(part.counted, run.layer);
+        to.push_back({{run.layer}, countsTowardShare});
         isNumbered[run.layer] = isNumbered[run.layer] || counts;
       } else {
         add(run.group, counts, part, to);
@@ -174,14 +178,14 @@ private:
   /// Layers have numbers where there may be several of them in a stage: those
   /// with a count, those of `each`, and those that a stage has twice.
   void number() {
-    for (StageCut &made : cut.cuts)
+    for (PipePartition &made : partition.partitions)
       for (const auto &stage : made.stages) {
         llvm::DenseSet<uint32_t> seen;
         for (PlacedLayer layer : stage)
           if (!seen.insert(layer.layer).second)
             isNumbered[layer.layer] = true;
       }
-    for (StageCut &made : cut.cuts)
+    for (PipePartition &made : partition.partitions)
       for (auto &stage : made.stages)
         for (PlacedLayer &layer : stage)
           layer.isNumbered = isNumbered[layer.layer];
@@ -190,7 +194,7 @@ private:
   // ---- By letters ----
 
   /// Cuts where a layout says; its layers are those of the sequence.
-  void byLetters(StageCut &made) {
+  void byLetters(PipePartition &made) {
     std::vector<PlacedLayer> all;
     std::vector<size_t> endOfPart;
     for (const Sequence &sequence : sequences) {
@@ -219,13 +223,13 @@ private:
         }
         if (next == all.size() || all[next].layer != *layer)
           return diags.refuse<diag::LayoutDiffers>(
-              placeOfLayout(&model, layout), next, nameOf(*layer),
+              locationOfLayout(&model, layout), next, nameOf(*layer),
               next == all.size() ? "nothing" : nameOf(all[next].layer));
         made.stages[stage].push_back(all[next++]);
       }
     }
     if (next != all.size())
-      diags.report<diag::LayoutDiffers>(placeOfLayout(&model, layout), next,
+      diags.report<diag::LayoutDiffers>(locationOfLayout(&model, layout), next,
                                         "nothing", nameOf(all[next].layer));
     made.firstStage.push_back(made.stages.size());
   }
@@ -237,20 +241,20 @@ private:
   std::optional<uint32_t> layerOf(char letter) {
     if (auto *found = findBy(model.layers, StringRef(&letter, 1), firstName))
       return found - model.layers.data();
-    return diags.report<diag::LayoutUnknown>(placeOfLayout(&model, layout),
+    return diags.report<diag::LayoutUnknown>(locationOfLayout(&model, layout),
                                              StringRef(&letter, 1));
   }
 
   // ---- Evenly, or by cost ----
 
-  void byParts(StageCut &made) {
+  void byParts(PipePartition &made) {
     std::vector<uint32_t> counts = stagesOfParts(made.stages.size());
     uint32_t first = 0;
     for (auto [part, count] : llvm::enumerate(counts)) {
       made.firstStage.push_back(first);
       MutableArrayRef stages(made.stages.data() + first, count);
       isByCost(part) ? byCost(sequences[part], stages)
-                     : evenly(sequences[part], stages);
+                     : partitionEvenly(sequences[part], stages);
       first += count;
     }
     made.firstStage.push_back(first);
@@ -310,29 +314,30 @@ private:
     return counts;
   }
 
-  void evenly(const Sequence &sequence,
-              MutableArrayRef<std::vector<PlacedLayer>> stages) {
+  void partitionEvenly(const Sequence &sequence,
+                       MutableArrayRef<std::vector<PlacedLayer>> stages) {
     size_t stage = 0, here = 0, seen = 0;
-    size_t dealt = llvm::count_if(
-        sequence, [](const SequenceLayer &layer) { return layer.isDealt; });
+    size_t dealt = llvm::count_if(sequence, [](const SequenceLayer &layer) {
+      return layer.countsTowardShare;
+    });
     auto quota = [&](size_t s) {
       return dealt / stages.size() + (s < dealt % stages.size());
     };
     for (const SequenceLayer &layer : sequence) {
-      if (layer.isDealt)
+      if (layer.countsTowardShare)
         for (; here == quota(stage); here = 0)
           ++stage;
-      here += layer.isDealt;
-      seen += layer.isDealt;
+      here += layer.countsTowardShare;
+      seen += layer.countsTowardShare;
       // What rides along behind the last one that counts ends the model.
-      bool isEnd = !layer.isDealt && seen == dealt;
+      bool isEnd = !layer.countsTowardShare && seen == dealt;
       stages[isEnd ? stages.size() - 1 : stage].push_back(layer);
     }
   }
 
   /// Of all its actions; of a B and its halves the B alone, or the halves.
   __int128 weightOf(uint32_t layer) const {
-    const LayerFacts &facts = cut.layers[layer];
+    const LayerFacts &facts = partition.layers[layer];
     std::map<KindId, __int128> times;
     for (auto [kind, time] : facts.times())
       times[kind] = time;
@@ -369,11 +374,11 @@ private:
       low = std::max(low, ofLayer[layer.layer]);
       high += ofLayer[layer.layer];
     }
-    auto needs = [&](__int128 most) {
+    auto needs = [&](__int128 limit) {
       size_t count = 1;
       __int128 sum = 0;
       for (PlacedLayer layer : sequence) {
-        if (sum + ofLayer[layer.layer] > most) {
+        if (sum + ofLayer[layer.layer] > limit) {
           ++count;
           sum = 0;
         }
@@ -405,7 +410,7 @@ private:
   }
 
   /// Adds what stands where a part is cut.
-  void addBetween(size_t part, StageCut &made) {
+  void addBetween(size_t part, PipePartition &made) {
     const PartDecl &decl = model.parts[part];
     if (!decl.leave || !decl.enter)
       return;
@@ -420,13 +425,13 @@ private:
 
   void addSums() {
     letters();
-    std::set<LayerFacts::Key> told;
-    for (const LayerFacts &facts : cut.layers)
+    std::set<LayerFacts::Key> given;
+    for (const LayerFacts &facts : partition.layers)
       for (const auto &[key, value] : facts.costs)
         if (Cost what = std::get<Cost>(key);
             what != Cost::Node && (what != Cost::StaticMemory || value != 0))
-          told.insert(key);
-    for (const LayerFacts::Key &key : told)
+          given.insert(key);
+    for (const LayerFacts::Key &key : given)
       addSum(key);
     edges();
   }
@@ -436,10 +441,10 @@ private:
     auto isLetter = [](const ast::NamedItem *layer) {
       return firstName(layer).size() == 1 && llvm::isAlpha(firstName(layer)[0]);
     };
-    if (!head.stageLayers.empty() || cut.cuts.size() != 1 ||
+    if (!head.stageLayers.empty() || partition.partitions.size() != 1 ||
         model.layers.empty() || !llvm::all_of(model.layers, isLetter))
       return;
-    for (const auto &stage : cut.cuts.front().stages) {
+    for (const auto &stage : partition.partitions.front().stages) {
       std::string &text = head.stageLayers.emplace_back();
       for (PlacedLayer layer : stage)
         text += model.layers[layer.layer]->names.front().text;
@@ -451,10 +456,10 @@ private:
     CostSetting setting{std::get<Cost>(key), std::get<KindId>(key)};
     const CostNumber &number = rowOf(setting.what).number;
     std::vector<int64_t> ofLayer;
-    for (const LayerFacts &facts : cut.layers)
+    for (const LayerFacts &facts : partition.layers)
       ofLayer.push_back(facts.costs.count(key) ? facts.costs.at(key) : 0);
     std::vector<std::vector<int64_t>> byCut;
-    for (const StageCut &made : cut.cuts) {
+    for (const PipePartition &made : partition.partitions) {
       std::vector<int64_t> &values = byCut.emplace_back();
       for (const auto &stage : made.stages) {
         __int128 sum = 0;
@@ -465,7 +470,7 @@ private:
                       subject = subjectOf(setting, head.kinds);
           return diags.refuse<diag::StageTooLarge>(
               model.range, subject.empty() ? name : name + " " + subject,
-              number.words);
+              number.description);
         }
         values.push_back(int64_t(sum));
       }
@@ -480,7 +485,7 @@ private:
     }
     for (PipeId pipe : head.pipeIds()) {
       setting.pipe = pipe;
-      setting.values = byCut[cut.ofPipe[pipe.value]];
+      setting.values = byCut[partition.ofPipe[pipe.value]];
       head.costs.settings.push_back(setting);
     }
   }
@@ -489,7 +494,7 @@ private:
   void edges() {
     for (PipeId id : head.pipeIds()) {
       Pipe &pipe = head.pipes[id.value];
-      const std::vector<uint32_t> &firstStage = cut.of(id).firstStage;
+      const std::vector<uint32_t> &firstStage = partition.of(id).firstStage;
       for (size_t part = 1; part < model.parts.size(); ++part) {
         const std::vector<uint32_t> &reads = model.parts[part].reads;
         StageId first(firstStage[part]);
@@ -505,8 +510,8 @@ private:
   }
 
   const Section &model;
-  const LayoutChoice &layout;
-  Cut cut;
+  const LayoutOverride &layout;
+  ModelPartition partition;
   std::vector<Sequence> sequences; ///< By part.
   std::vector<bool> isNumbered;    ///< By layer as declared.
   uint64_t total = 0;              ///< Layers so far.
@@ -514,13 +519,13 @@ private:
 
 } // namespace
 
-std::optional<Cut> sema::cutModel(const Section &model,
-                                  const LayoutChoice &layout,
-                                  const Making &making) {
+std::optional<ModelPartition>
+sema::partitionModel(const Section &model, const LayoutOverride &layout,
+                     const InstantiationContext &context) {
   if (model.layers.empty() && model.parts.empty())
     return std::nullopt;
-  if (model.parts.empty() && making.head.stageLayers.empty())
-    return making.diags.report<diag::MissingItem>(
+  if (model.parts.empty() && context.head.stageLayers.empty())
+    return context.diags.report<diag::MissingItem>(
         model.range, "this model", "`layers`, the sequence of its layers");
-  return ModelCutter(model, layout, making).run();
+  return ModelPartitioner(model, layout, context).run();
 }

@@ -16,7 +16,7 @@ struct LayerFacts {
   const ast::TensorsItem *clause = nullptr; ///< Of `gives`.
   std::vector<const ast::ChainStmt *> chains;
 
-  bool hasChain(StringRef letters) const;
+  bool hasChain(StringRef mnemonic) const;
   /// What is told of whole actions.
   std::map<KindId, Time> times() const;
 };
@@ -29,18 +29,20 @@ struct PlacedLayer {
 };
 
 /// The layers of each stage.
-struct StageCut {
+struct PipePartition {
   std::vector<std::vector<PlacedLayer>> stages;
   std::vector<uint32_t> firstStage; ///< By part, and the end of the last.
 };
 
 /// A model cut into stages: pipes with as many stages are cut alike.
-struct Cut {
+struct ModelPartition {
   std::vector<LayerFacts> layers; ///< Of the model, as declared.
-  std::vector<StageCut> cuts;
+  std::vector<PipePartition> partitions;
   std::vector<uint32_t> ofPipe; ///< Indices into `cuts`.
 
-  const StageCut &of(PipeId pipe) const { return cuts[ofPipe[pipe.value]]; }
+  const PipePartition &of(PipeId pipe) const {
+    return partitions[ofPipe[pipe.value]];
+  }
 };
 
 /// Evaluates the layers and cuts them as `layout` or the model says: evenly
@@ -48,14 +50,16 @@ struct Cut {
 /// their layers, and the edges between parts. Nothing for a model without
 /// layers, and after a report. O(layers + stages) for each number of stages
 /// that pipes have, times log(times) where costs are to be even.
-std::optional<Cut> cutModel(const Section &model, const LayoutChoice &layout,
-                            const Making &making);
+std::optional<ModelPartition>
+partitionModel(const Section &model, const LayoutOverride &layout,
+               const InstantiationContext &context);
 
 /// Fills Head::nodes, for each stage of each pipe of the head, with the nodes
 /// of its layers one after another, and checks that the patterns suit them.
 /// Reports every error. O(layers of all stages + nodes of graphs that differ,
 /// times the patterns).
-void buildGraphs(const Section &model, const Cut &cut, const Making &making);
+void buildGraphs(const Section &model, const ModelPartition &partition,
+                 const InstantiationContext &context);
 
 /// The tensors of a clause.
 std::vector<Tensor> evaluateTensors(const ast::TensorsItem &clause,
@@ -66,6 +70,7 @@ std::vector<Tensor> evaluateTensors(const ast::TensorsItem &clause,
 /// the stages it reads that gives it, and all that they give where nothing is
 /// said of its inputs. Reports inputs that nobody gives, or that differ.
 /// O(stages + edges, each times its tensors).
-void addTensors(const Section &model, const Cut *cut, const Making &making);
+void addTensors(const Section &model, const ModelPartition *partition,
+                const InstantiationContext &context);
 
 } // namespace ppcc::sema

@@ -35,13 +35,13 @@ const Schedule *sema::selectSchedule(const Module &module, StringRef name,
       return &schedule;
   }
   if (names.empty())
-    diags.report<diag::NoSchedule>(Place(), fileName);
+    diags.report<diag::NoSchedule>(Location(), fileName);
   else if (!name.empty())
-    diags.report<diag::UnknownSchedule>(Place(), name, fileName,
+    diags.report<diag::UnknownSchedule>(Location(), name, fileName,
                                         didYouMean(name, names));
   else if (names.size() > 1)
-    diags.report<diag::WhichSchedule>(Place(), fileName, names.size(),
-                                      llvm::join(names, ", "));
+    diags.report<diag::AmbiguousSchedule>(Location(), fileName, names.size(),
+                                          llvm::join(names, ", "));
   else
     return &module.schedules.front();
   return nullptr;

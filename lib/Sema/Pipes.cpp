@@ -14,11 +14,12 @@ namespace {
 /// Edges that a schedule may add, duplicates included.
 constexpr uint32_t maxEdges = 1u << 20;
 
-class PipeBuilder : Making {
+class PipeBuilder : InstantiationContext {
 public:
-  PipeBuilder(const Schedule &schedule, const Place &layout,
-              const Making &making)
-      : Making(making), schedule(schedule), layoutPlace(layout) {}
+  PipeBuilder(const Schedule &schedule, const Location &layout,
+              const InstantiationContext &context)
+      : InstantiationContext(context), schedule(schedule), layoutPlace(layout) {
+  }
 
   void build() {
     size_t errorsBefore = diags.errorCount();
@@ -47,7 +48,7 @@ public:
   }
 
 private:
-  /// Adds a pipe, the one of turn `i` if it stands in a loop. False when there
+  /// Adds a pipe, the one of iteration `i` if it stands in a loop. False when there
   /// are too many.
   bool build(const PipeDecl &decl, int64_t i) {
     if (head.pipes.size() == Program::maxPipes)
@@ -93,8 +94,8 @@ private:
         pipe.skipEdges.size() + pipe.numStages() - 1 - pipe.gaps.size();
     messages += edges * pipe.numMicrobatches * (head.hasBackward ? 2 : 1);
     if (messages > limits.maxActions)
-      diags.report<diag::EdgesCarryTooMuch>(decl.microbatches->range, messages,
-                                          limits.maxActions);
+      diags.report<diag::TooManyEdgeMessages>(decl.microbatches->range,
+                                              messages, limits.maxActions);
   }
 
   /// As Evaluator::evalInRange, whatever failed before.
@@ -192,7 +193,7 @@ private:
 
   /// Puts stages on their ranks. What is wrong shows at `use`, if that is
   /// valid.
-  void map(const StagePlaces &places, SourceRange use, Pipe &pipe) {
+  void map(const StageMapping &places, SourceRange use, Pipe &pipe) {
     const ast::Expr *stages = places.stages->count,
                     *onRank = places.stageMap->rank;
     evaluator.clearFailed();
@@ -254,8 +255,8 @@ private:
       if (auto added = neighbourEdges.find(gap.value);
           added != neighbourEdges.end() && !diags.saturated())
         diags
-            .report<diag::EdgeBothWays>(gapRanges.lookup(gap.value), gap.value,
-                                        gap.value + 1)
+            .report<diag::EdgeAddedAndRemoved>(gapRanges.lookup(gap.value),
+                                               gap.value, gap.value + 1)
             .note(added->second, "it is added here");
   }
   void checkDisjoint() {
@@ -273,7 +274,7 @@ private:
   }
 
   const Schedule &schedule;
-  const Place &layoutPlace;
+  const Location &layoutPlace;
   std::vector<size_t> firstPipe; ///< By declaration.
   std::vector<const PipeDecl *> declOf;
   __int128 total = 0;
@@ -285,7 +286,7 @@ private:
 
 } // namespace
 
-void sema::evaluatePipes(const Schedule &schedule, const Place &layout,
-                         const Making &making) {
-  PipeBuilder(schedule, layout, making).build();
+void sema::evaluatePipes(const Schedule &schedule, const Location &layout,
+                         const InstantiationContext &context) {
+  PipeBuilder(schedule, layout, context).build();
 }

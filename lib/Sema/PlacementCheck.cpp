@@ -6,7 +6,7 @@ using namespace ppcc::sema;
 
 void sema::checkPlacement(const ast::PlacementDeclItem *item,
                           ExprChecker &exprs) {
-  declare(Space::Placement, item, ExprChecker::With::Range,
+  declare(NameSpace::Placement, item, ExprChecker::With::Range,
           exprs.module.placements, exprs, [&](Placement &placement) {
             for (const ast::Stmt *stmt : item->body)
               checkStages(stmt, placement, exprs);
@@ -20,7 +20,7 @@ void sema::checkPlacement(const ast::PlacementDeclItem *item,
           });
 }
 
-void sema::checkStages(const ast::Stmt *item, StagePlaces &places,
+void sema::checkStages(const ast::Stmt *item, StageMapping &places,
                        ExprChecker &exprs) {
   if (auto *stages = dyn_cast<ast::StagesItem>(item)) {
     once(places.stages, stages, "`stages`", exprs.diags);
@@ -28,7 +28,7 @@ void sema::checkStages(const ast::Stmt *item, StagePlaces &places,
   }
   auto *map = cast<ast::StageMapItem>(item);
   once(places.stageMap, map, "`stage ... on rank`", exprs.diags);
-  Names::Scope scope(exprs.names);
+  SymbolTable::Scope scope(exprs.names);
   places.stageSlot =
       exprs.names.defineLocal(map->variable, Type::Int, Symbol::Binder::Each);
   exprs.expect(map->rank, Type::Int, "a rank");
@@ -36,7 +36,7 @@ void sema::checkStages(const ast::Stmt *item, StagePlaces &places,
 
 void sema::checkPlacementUse(const ast::PlacementItem &item,
                              ExprChecker &exprs) {
-  Symbol *symbol = exprs.called<diag::UnknownPlacement>(Space::Placement,
+  Symbol *symbol = exprs.called<diag::UnknownPlacement>(NameSpace::Placement,
                                                         item.name, item.args);
   if (!symbol)
     return;

@@ -6,9 +6,9 @@ using namespace ppcc::sema;
 
 namespace {
 
-class InsertChecker : Checking {
+class InsertChecker : CheckContext {
 public:
-  using Checking::Checking;
+  using CheckContext::CheckContext;
 
   Insertion check(const ast::InsertItem *item) {
     Insertion result;
@@ -28,7 +28,7 @@ public:
       }
     if (item->distance && item->distanceWord.text != "by")
       expected("`by`, `for`, `when` or `;`", item->distanceWord);
-    Names::Scope scope(exprs.names);
+    SymbolTable::Scope scope(exprs.names);
     for (const ast::InsertBinding &binding : item->bindings)
       result.bindings.push_back(this->binding(binding));
     if (item->distance)
@@ -78,7 +78,7 @@ private:
 } // namespace
 
 void sema::checkRule(const ast::RuleItem *item, ExprChecker &exprs) {
-  declare(Space::Rule, item, ExprChecker::With::RangeAndDefault,
+  declare(NameSpace::Rule, item, ExprChecker::With::RangeAndDefault,
           exprs.module.rules, exprs, [&](Rule &rule) {
             for (const ast::InsertItem *insert : item->inserts)
               rule.inserts.push_back(InsertChecker(exprs).check(insert));
@@ -86,7 +86,7 @@ void sema::checkRule(const ast::RuleItem *item, ExprChecker &exprs) {
 }
 
 Application sema::checkInsert(const ast::InsertItem *item, ExprChecker &exprs) {
-  Names::FrameScope frame(exprs.names, {});
+  SymbolTable::FrameScope frame(exprs.names, {});
   Rule rule;
   rule.inserts.push_back(InsertChecker(exprs).check(item));
   rule.numLocals = exprs.names.frame.numLocals;
@@ -97,7 +97,7 @@ Application sema::checkInsert(const ast::InsertItem *item, ExprChecker &exprs) {
 void sema::checkApply(const ast::ApplyItem *item, ExprChecker &exprs,
                       std::vector<Application> &list) {
   Symbol *symbol =
-      exprs.called<diag::UnknownRule>(Space::Rule, item->name, item->args);
+      exprs.called<diag::UnknownRule>(NameSpace::Rule, item->name, item->args);
   if (!symbol)
     return;
   const Rule &callee = exprs.module.rules[symbol->index];

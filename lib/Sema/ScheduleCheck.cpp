@@ -8,11 +8,11 @@ using namespace ppcc::sema;
 
 namespace {
 
-class ScheduleChecker : Checking {
+class ScheduleChecker : CheckContext {
 public:
   ScheduleChecker(const ast::Schedule &decl, const CommWords &words,
                   ExprChecker &exprs)
-      : Checking(exprs), decl(decl), words(words) {
+      : CheckContext(exprs), decl(decl), words(words) {
     schedule.decl = &decl;
     schedule.name = decl.name.text;
     schedule.range = main.range = decl.name.range;
@@ -20,9 +20,9 @@ public:
   }
 
   Schedule check() {
-    Names::FrameScope frame(names, {});
+    SymbolTable::FrameScope frame(names, {});
     schedule.firstGlobal = names.numGlobals;
-    names.announce(decl.items);
+    names.declareForward(decl.items);
     checkParameters(decl.params, schedule, exprs);
     for (const ast::Stmt *item : decl.items)
       if (!checkHeadItem(item, schedule, exprs))
@@ -42,12 +42,12 @@ public:
     if (schedule.pipes.empty())
       schedule.pipes.push_back(std::move(main));
     std::string owner = fmt::format("schedule `{}`", decl.name.text);
-    if (!used && !lacksImport)
+    if (!used && !importMissing)
       for (const PipeDecl &pipe : schedule.pipes)
         complete(pipe, schedule.pipeSlots.empty()
                            ? owner
                            : fmt::format("pipe `{}`", pipe.name));
-    if (!ranks && !lacksImport)
+    if (!ranks && !importMissing)
       diags.report<diag::MissingItem>(decl.name.range, owner, "`ranks`");
     // The bodies of ranks, behind all that they may use.
     if (!used && schedule.onRank)
@@ -55,7 +55,7 @@ public:
     if (!used)
       for (const ast::OnRankItem *item : schedule.onRanks)
         body(*item);
-    if (!schedule.onRank && schedule.onRanks.empty() && !lacksImport)
+    if (!schedule.onRank && schedule.onRanks.empty() && !importMissing)
       diags.report<diag::MissingItem>(decl.name.range, owner, "`on rank`");
     schedule.numGlobals = names.numGlobals;
     return std::move(schedule);
@@ -67,7 +67,7 @@ private:
   /// What belongs to a pipe belongs to the only one.
   void of(const ast::Stmt *item) {
     mainItem = mainItem ? mainItem : item;
-    inPipe(item, main, BodyOf::Schedule);
+    inPipe(item, main, BodyKind::Schedule);
   }
 
   void of(const ast::PipeItem *item) {
@@ -82,14 +82,14 @@ private:
       return of(static_cast<const ast::Stmt *>(loop));
     exprs.expectInts({loop->from, loop->to}, "the range of `for`");
     {
-      Names::Scope scope(names);
+      SymbolTable::Scope scope(names);
       exprs.module.stmts[loop->id].index =
           names.defineLocal(loop->variable, Type::Int, Symbol::Binder::Loop);
       for (const ast::Stmt *child : loop->body)
         if (auto *pipe = dyn_cast<ast::PipeItem>(child))
           addPipe(pipe, loop);
         else
-          reportMisplaced(child, BodyOf::Pipes, diags);
+          reportMisplaced(child, BodyKind::Pipes, diags);
     }
     for (const ast::Stmt *child : loop->body)
       if (auto *pipe = dyn_cast<ast::PipeItem>(child))
@@ -103,33 +103,33 @@ private:
     pipe.range = item->name.range;
     pipe.loop = loop;
     for (const ast::Stmt *child : item->items)
-      inPipe(child, pipe, BodyOf::Pipe);
+      inPipe(child, pipe, BodyKind::Pipe);
     schedule.pipes.push_back(std::move(pipe));
   }
 
-  void inPipe(const ast::Stmt *item, PipeDecl &pipe, BodyOf where) {
+  void inPipe(const ast::Stmt *item, PipeDecl &pipe, BodyKind where) {
     dispatch(item, [&](const auto &node) { ofPipe(&node, pipe, where); });
   }
-  void ofPipe(const ast::Stmt *item, PipeDecl &pipe, BodyOf where) {
+  void ofPipe(const ast::Stmt *item, PipeDecl &pipe, BodyKind where) {
     checkStatement(item, where, exprs);
     pipe.edges.push_back(item);
   }
-  void ofPipe(const ast::MicrobatchesItem *item, PipeDecl &pipe, BodyOf) {
+  void ofPipe(const ast::MicrobatchesItem *item, PipeDecl &pipe, BodyKind) {
     once(pipe.microbatches, item, "`microbatches`");
     exprs.expectInts({item->first, item->end, item->pad},
                      "a number of microbatches");
   }
-  void ofPipe(const ast::PlacementItem *item, PipeDecl &pipe, BodyOf) {
+  void ofPipe(const ast::PlacementItem *item, PipeDecl &pipe, BodyKind) {
     once(pipe.placement, item, "`placement`");
     checkPlacementUse(*item, exprs);
   }
-  void ofPipe(const ast::StagesItem *item, PipeDecl &pipe, BodyOf) {
+  void ofPipe(const ast::StagesItem *item, PipeDecl &pipe, BodyKind) {
     checkStages(item, pipe, exprs);
   }
-  void ofPipe(const ast::StageMapItem *item, PipeDecl &pipe, BodyOf) {
+  void ofPipe(const ast::StageMapItem *item, PipeDecl &pipe, BodyKind) {
     checkStages(item, pipe, exprs);
   }
-  void ofPipe(const ast::SlicesItem *item, PipeDecl &pipe, BodyOf) {
+  void ofPipe(const ast::SlicesItem *item, PipeDecl &pipe, BodyKind) {
     once(pipe.slices, item, "`slices`");
     exprs.expect(item->count, Type::Int, "the number of slices");
   }
@@ -197,9 +197,9 @@ private:
 
   /// Takes over what another schedule has: its head, its pipes, its ranks.
   void of(const ast::UseScheduleItem *item) {
-    Symbol *symbol = exprs.called<diag::UnknownImport>(Space::Schedule,
+    Symbol *symbol = exprs.called<diag::UnknownImport>(NameSpace::Schedule,
                                                        item->name, item->args);
-    lacksImport |= !symbol;
+    importMissing |= !symbol;
     if (!symbol)
       return;
     if (used || ranks || !schedule.pipes.empty() || schedule.onRank ||
@@ -240,50 +240,50 @@ private:
 
   void of(const ast::OnRankItem *item) {
     const ast::OnRankItem *other = schedule.onRank;
-    if (!other && isForAll(*item) && !schedule.onRanks.empty())
+    if (!other && isForAllRanks(*item) && !schedule.onRanks.empty())
       other = schedule.onRanks.front();
-    if (other && isValue(*item))
+    if (other && reportIfValue(*item))
       return;
     if (other)
       diags
-          .report<diag::DuplicateItem>(item->range,
-                                       isForAll(*other) && isForAll(*item)
-                                           ? "`on rank`"
-                                           : "`on rank` where one is for all "
-                                             "ranks")
+          .report<diag::DuplicateItem>(
+              item->range, isForAllRanks(*other) && isForAllRanks(*item)
+                               ? "`on rank`"
+                               : "`on rank` where one is for all "
+                                 "ranks")
           .note(other->range, "the first is here");
-    else if (isForAll(*item))
+    else if (isForAllRanks(*item))
       schedule.onRank = item;
     else
       schedule.onRanks.push_back(item);
   }
 
   void body(const ast::OnRankItem &item) {
-    Names::FrameScope frame(names, {});
-    isValue(item);
+    SymbolTable::FrameScope frame(names, {});
+    reportIfValue(item);
     exprs.rankVariable(item.variable);
     if (item.condition)
       exprs.expect(item.condition, Type::Bool, "the condition of `where`");
     if (item.ranks && !item.isSeveral)
       exprs.expect(item.ranks, Type::Int, "a rank");
     else if (item.ranks)
-      listOfRanks(item);
+      checkRankList(item);
     names.frame.onRank = true;
-    checkBody(item.body, BodyOf::Rank, exprs);
+    checkBody(item.body, BodyKind::Rank, exprs);
     schedule.numLocals = std::max(schedule.numLocals, names.frame.numLocals);
   }
 
-  static bool isForAll(const ast::OnRankItem &item) {
+  static bool isForAllRanks(const ast::OnRankItem &item) {
     return !item.ranks && !item.condition;
   }
 
   /// Reports `on rank last { }`, which is not for the rank of that number.
-  bool isValue(const ast::OnRankItem &item) {
+  bool reportIfValue(const ast::OnRankItem &item) {
     const ast::Identifier &name = item.variable;
-    Symbol *known = names.find(Space::Value, name.text);
+    Symbol *known = names.find(NameSpace::Value, name.text);
     if (!known)
       return false;
-    auto report = diags.report<diag::RankIsValue>(name.range, name.text);
+    auto report = diags.report<diag::RankNameIsValue>(name.range, name.text);
     report.note(known->range, "declared here");
     if (!item.condition)
       report.note(SourceRange(item.range.begin, name.range.end),
@@ -291,16 +291,16 @@ private:
     return true;
   }
 
-  void listOfRanks(const ast::OnRankItem &item) {
+  void checkRankList(const ast::OnRankItem &item) {
     bool isList =
         isa<ast::ListExpr, ast::ListForExpr, ast::NameExpr>(item.ranks);
-    if (!isList &&
-        !exprs.hasRank(item.ranks, {item.range.begin, item.ranks->range.end},
+    if (!isList && !exprs.requireRankName(
+                       item.ranks, {item.range.begin, item.ranks->range.end},
                        "on rank {1} where {0}"))
       return;
     Type type = exprs.check(item.ranks);
     if (type == Type::Bool)
-      diags.report<diag::RankWithoutName>(item.ranks->range);
+      diags.report<diag::MissingRankName>(item.ranks->range);
     else if (type != Type::IntList && type != Type::Error)
       diags.report<diag::TypeMismatch>(
           item.ranks->range, "what says which ranks", "a list", typeName(type));
@@ -312,7 +312,7 @@ private:
   const ast::Stmt *mainItem = nullptr; ///< The first that belongs to it.
   Schedule schedule;
   std::optional<Schedule> used; ///< The one that it imports.
-  bool lacksImport = false;     ///< There is none of that name.
+  bool importMissing = false;   ///< There is none of that name.
   const ast::RanksItem *ranks = nullptr;
   const ast::BackwardItem *backward = nullptr;
 };

@@ -10,11 +10,11 @@ using namespace ppcc::sema;
 
 namespace {
 
-class SectionChecker : Checking {
+class SectionChecker : CheckContext {
 public:
   SectionChecker(const ast::Stmt *item, const Schedule *within,
                  const CommWords &words, ExprChecker &exprs)
-      : Checking(exprs), within(within), words(words),
+      : CheckContext(exprs), within(within), words(words),
         settings(item->kind == ast::StmtKind::Model ? "model" : "cluster",
                  diags) {
     section.item = item;
@@ -26,7 +26,7 @@ public:
   }
 
   template <class Item> Section check(const Item *item) {
-    Names::FrameScope frame(names, {});
+    SymbolTable::FrameScope frame(names, {});
     uint32_t outer = names.numGlobals;
     if (!within) {
       names.numGlobals = 0;
@@ -35,7 +35,7 @@ public:
     } else if (!item->name.text.empty()) {
       diags.report<diag::SectionWithName>(item->name.range, section.word());
     }
-    names.announce(item->items);
+    names.declareForward(item->items);
     checkParameters(item->params, section, exprs);
     for (const ast::Stmt *inner : item->items)
       this->item(inner);
@@ -49,7 +49,7 @@ public:
 
 private:
   void item(const ast::Stmt *item) {
-    BodyOf where = section.isModel() ? BodyOf::Model : BodyOf::Cluster;
+    BodyKind where = section.isModel() ? BodyKind::Model : BodyKind::Cluster;
     if (!holds(where, item->kind))
       return reportMisplaced(item, where, diags);
     if (!checkHeadItem(item, section, exprs))
@@ -59,7 +59,7 @@ private:
   void of(const ast::Stmt *) { llvm_unreachable("no section holds it"); }
   void of(const ast::PatternItem *item) {
     section.patterns.push_back(item);
-    checkBody(item->body, BodyOf::Pattern, exprs);
+    checkBody(item->body, BodyKind::Pattern, exprs);
   }
 
   /// Whether it is one of the items that the section has; reports when it is
@@ -80,8 +80,8 @@ private:
     if (row == costRows().end())
       return false;
     StringRef other = section.isModel() ? "cluster" : "model";
-    diags.report<diag::SettingElsewhere>(name.range, name.text, other,
-                                         section.word());
+    diags.report<diag::SettingInWrongSection>(name.range, name.text, other,
+                                              section.word());
     return true;
   }
 
@@ -99,7 +99,7 @@ private:
       key += " stage";
     settings.once(key, item->name.range);
     pipeName(item->pipe);
-    Names::Scope scope(names);
+    SymbolTable::Scope scope(names);
     uint32_t slot = item->variable.text.empty()
                         ? 0
                         : names.defineLocal(item->variable, Type::Int,
@@ -131,7 +131,7 @@ private:
   void microbatch(const ast::SettingItem &item) {
     bool isScale = llvm::any_of(costRows(), [&](const CostRow &row) {
       return row.item == item.name.text &&
-             row.spread == CostSpread::Microbatches;
+             row.granularity == CostGranularity::Microbatches;
     });
     StringRef over = item.over.text;
     bool isGood = isScale ? over == "microbatch"
@@ -158,13 +158,13 @@ private:
 
   void of(const ast::TensorsItem *clause) {
     if (section.isModel() && clause->stageVariable.text.empty())
-      return diags.refuse<diag::TensorsOf>(clause->name.range,
-                                           clause->name.text);
+      return diags.refuse<diag::TensorsWithoutStage>(clause->name.range,
+                                                     clause->name.text);
     if (!isItem(clause->name, {"output", "input"}, {}))
       return;
     pipeName(clause->pipe);
     exprs.expectInts({clause->from, clause->to}, "a stage");
-    Names::Scope scope(names);
+    SymbolTable::Scope scope(names);
     uint32_t slot = names.defineLocal(clause->stageVariable, Type::Int,
                                       Symbol::Binder::Each);
     checkTensors(*clause, exprs);
@@ -200,7 +200,7 @@ private:
     if (auto *other = findBy(section.layers, firstName(item), firstName))
       names.redefined(item->names.front(), (*other)->names.front().range);
     section.layers.push_back(item);
-    checkBody(item->body, BodyOf::Layer, exprs);
+    checkBody(item->body, BodyKind::Layer, exprs);
   }
 
   void part(const ast::NamedItem *item) {
@@ -214,8 +214,8 @@ private:
       if (auto *stages = dyn_cast<ast::StagesItem>(stmt)) {
         once(part.stages, stages, "`stages`", diags);
         exprs.expect(stages->count, Type::Int, "the number of stages");
-      } else if (!holds(BodyOf::Part, stmt->kind)) {
-        reportMisplaced(stmt, BodyOf::Part, diags);
+      } else if (!holds(BodyKind::Part, stmt->kind)) {
+        reportMisplaced(stmt, BodyKind::Part, diags);
       } else if (auto *words = cast<ast::WordsItem>(stmt);
                  inner.find(known, words->name)) {
         inner.once(words->name.text, words->name.range);
@@ -329,7 +329,7 @@ private:
       diags.report<diag::WrongArgumentCount>(
           item->what.range, "link", "two ranks, as in `link a, b { ... }`",
           fmt::format("{} are", item->names.size()));
-    Names::Scope scope(names);
+    SymbolTable::Scope scope(names);
     LinkDecl link{item, 0, 0};
     for (auto [i, name] : llvm::enumerate(item->names)) {
       uint32_t slot = names.defineLocal(name, Type::Int, Symbol::Binder::Each);
@@ -340,7 +340,7 @@ private:
     once(first, item, "`link`", diags);
     for (const ast::Stmt *inner : item->body)
       inner->kind == ast::StmtKind::Let
-          ? checkStatement(inner, BodyOf::Layer, exprs)
+          ? checkStatement(inner, BodyKind::Layer, exprs)
           : ofLink(inner);
     section.links.push_back(link);
   }
@@ -350,7 +350,7 @@ private:
     if (!setting)
       return diags.refuse<diag::NotInLink>(item->range);
     auto found = findSetting(*setting, module.kinds);
-    if (!found || rowOf(found->what).spread != CostSpread::Links ||
+    if (!found || rowOf(found->what).granularity != CostGranularity::Links ||
         !setting->pipe.text.empty() || !setting->over.text.empty())
       return diags.refuse<diag::NotInLink>(setting->name.range);
     settings.once("link " + setting->name.text.str(), setting->name.range);

@@ -39,11 +39,11 @@ std::optional<int64_t> decimal::round(StringRef text, Scale scale) {
     StringRef power = text.drop_front(mantissa.size() + 1);
     bool isSmall = !power.consume_front("+") && power.consume_front("-");
     // More than this is 0, or too large, however many digits there are.
-    constexpr int64_t most = 1'000'000;
+    constexpr int64_t maxExponent = 1'000'000;
     if (!areDigits(power))
       return std::nullopt;
-    if (power.getAsInteger(10, exponent) || exponent > most)
-      exponent = most;
+    if (power.getAsInteger(10, exponent) || exponent > maxExponent)
+      exponent = maxExponent;
     if (isSmall)
       exponent = -exponent;
   }
@@ -62,7 +62,8 @@ std::optional<int64_t> decimal::round(StringRef text, Scale scale) {
 
 /// The digits of a decimal, the last one first.
 template <class Unsigned>
-static void putBackwards(Unsigned rest, unsigned places, std::string &text) {
+static void appendDigitsReversed(Unsigned rest, unsigned places,
+                                 std::string &text) {
   for (unsigned i = 0; rest != 0 || i <= places; ++i, rest /= 10) {
     char digit = static_cast<char>('0' + unsigned(rest % 10));
     if (i < places && digit == '0' && text.empty())
@@ -78,9 +79,9 @@ std::string decimal::format(Sum value, unsigned places) {
   Unsigned rest = value < 0 ? -static_cast<Unsigned>(value) : value;
   std::string text;
   if (rest <= UINT64_MAX) // Divisions of more are slow.
-    putBackwards(uint64_t(rest), places, text);
+    appendDigitsReversed(uint64_t(rest), places, text);
   else
-    putBackwards(rest, places, text);
+    appendDigitsReversed(rest, places, text);
   if (value < 0)
     text += '-';
   std::reverse(text.begin(), text.end());

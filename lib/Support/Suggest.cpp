@@ -3,12 +3,12 @@
 using namespace ppcc;
 
 /// A longer name is nobody's; the distance takes the product of two lengths.
-static constexpr size_t longestName = 200;
+static constexpr size_t maxNameLength = 200;
 /// The sum of these products for one name.
-static constexpr size_t mostWork = size_t(1) << 20;
+static constexpr size_t maxWork = size_t(1) << 20;
 
 StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
-  if (name.size() > longestName)
+  if (name.size() > maxNameLength)
     return "";
   unsigned limit = std::max<unsigned>(1, name.size() / 3);
   StringRef best;
@@ -19,7 +19,7 @@ StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
     if (candidate.empty() || candidate.size() > name.size() + limit ||
         name.size() > candidate.size() + limit)
       continue;
-    if ((work += name.size() * candidate.size()) > mostWork)
+    if ((work += name.size() * candidate.size()) > maxWork)
       break;
     unsigned distance =
         StringRef(lower).edit_distance(candidate.lower(), true, limit);

@@ -35,11 +35,11 @@ bool Decoder::run(const Policy &given, Order &result) {
       return given.due(a.first, a.second) < given.due(b.first, b.second);
     });
   }
-  mostIdle = 0;
+  maxIdle = 0;
   issued.assign(problem.numOps(), 0);
   arrivals.assign(problem.numOps(), never);
   for (Op op = 0; op != problem.numOps(); ++op)
-    noteArrival(op);
+    updateArrival(op);
   queue.clear();
   for (uint32_t rank = 0; rank != numRanks; ++rank)
     wake(0, rank);
@@ -53,7 +53,7 @@ bool Decoder::run(const Policy &given, Order &result) {
   return std::reduce(issued.begin(), issued.end()) == problem.numActions;
 }
 
-void Decoder::noteArrival(Op op) {
+void Decoder::updateArrival(Op op) {
   uint32_t m = issued[op];
   if (m == problem.count[op])
     return void(arrivals[op] = never);
@@ -68,10 +68,10 @@ void Decoder::noteArrival(Op op) {
 }
 
 bool Decoder::isSafe(uint32_t stage, uint32_t rank) {
-  Amount room = problem.room[rank], whole = problem.whole[rank];
-  Amount left = room - problem.slack[rank] - ranks[rank].promised -
-                problem.heldBy(stage, issued[opOf(stage, F)]);
-  if (room == Problem::unlimited || left >= whole)
+  Amount memoryBudget = problem.memoryBudget[rank], claim = problem.claim[rank];
+  Amount left = memoryBudget - problem.transient[rank] - ranks[rank].reserved -
+                problem.stashedBy(stage, issued[opOf(stage, F)]);
+  if (memoryBudget == Problem::unlimited || left >= claim)
     return true;
   if (left < 0)
     return false;
@@ -84,20 +84,20 @@ bool Decoder::isSafe(uint32_t stage, uint32_t rank) {
       oldest = std::min(oldest, issued[opOf(s, I)]);
     newest = std::max(newest, issued[opOf(s, F)]);
   }
-  for (uint32_t m = oldest; m < newest && left < whole; ++m) {
+  for (uint32_t m = oldest; m < newest && left < claim; ++m) {
     looks += stages.size();
-    Amount need = 0, held = 0;
+    Amount need = 0, live = 0;
     for (uint32_t s : stages) {
       if (m >= problem.count[opOf(s, F)])
         continue;
       if (m >= issued[opOf(s, F)] + (s == stage))
-        need += problem.heldBy(s, m);
+        need += problem.stashedBy(s, m);
       else if (m >= issued[opOf(s, I)])
-        held += problem.heldBy(s, m);
+        live += problem.stashedBy(s, m);
     }
     if (need > left)
       return false;
-    left += held;
+    left += live;
   }
   return true;
 }
@@ -119,7 +119,7 @@ bool Decoder::isBetter(Op op, Op best, bool didForward) const {
 void Decoder::decide(uint32_t rank, Time now) {
   Rank &state = ranks[rank];
   const auto &stages = problem.load.ofRank[rank];
-  Amount room = problem.room[rank];
+  Amount memoryBudget = problem.memoryBudget[rank];
   auto doWeight = [&] {
     issue(opOf(state.weights[state.oldestWeight++], W), now);
   };
@@ -174,18 +174,18 @@ void Decoder::decide(uint32_t rank, Time now) {
       consider(opOf(s, I));
     }
     // A gradient that comes soon is worth a while.
-    if (best != none && partOf(best) == F && policy->patience != 0 &&
+    if (best != none && partOf(best) == F && policy->gradientWait != 0 &&
         nextGradient > now && nextGradient != never) {
       Time wait = nextGradient - now, time = problem.time[best];
-      if (policy->evensIdle ? wait < time && wait <= mostIdle - state.idle
-                            : wait < time * Time(policy->patience) / 4) {
+      if (policy->balancesIdle ? wait < time && wait <= maxIdle - state.idle
+                               : wait < time * Time(policy->gradientWait) / 4) {
         next = nextGradient;
         best = none;
       }
     }
   }
   if (best != none) {
-    if (state.held + problem.takenBy(best, issued[best]) <= room)
+    if (state.live + problem.allocatedBy(best, issued[best]) <= memoryBudget)
       return issue(best, now);
     if (state.pending() != 0)
       return doWeight();
@@ -193,7 +193,7 @@ void Decoder::decide(uint32_t rank, Time now) {
   if (state.pending() != 0) {
     Time time = problem.time[opOf(state.weights[state.oldestWeight], W)];
     if (next == never || next - now >= time * Time(policy->weightGap) / 4 ||
-        (policy->evensIdle && next - now > mostIdle - state.idle))
+        (policy->balancesIdle && next - now > maxIdle - state.idle))
       return doWeight();
   }
   if (next != never)
@@ -206,24 +206,24 @@ void Decoder::issue(Op op, Time now) {
   uint32_t m = issued[op]++;
   Time end = now + problem.timeOf(op, m);
   if (!(*order)[rank].empty())
-    mostIdle = std::max(mostIdle, state.idle += now - state.free);
+    maxIdle = std::max(maxIdle, state.idle += now - state.free);
   state.free = end;
-  state.held += problem.takenBy(op, m) - problem.givenBy(op, m);
+  state.live += problem.allocatedBy(op, m) - problem.freedBy(op, m);
   if (partOf(op) == F)
-    state.promised += problem.heldBy(stageOf(op), m);
+    state.reserved += problem.stashedBy(stageOf(op), m);
   else if (partOf(op) == I)
-    state.promised -= problem.heldBy(stageOf(op), m);
+    state.reserved -= problem.stashedBy(stageOf(op), m);
   if (partOf(op) != W)
     state.didForward = partOf(op) == F;
   ends[problem.first[op] + m] = end;
   (*order)[rank].push_back(op);
-  noteArrival(op);
+  updateArrival(op);
   if (partOf(op) == I && problem.count[op + 1] != 0)
     state.weights.push_back(stageOf(op));
   for (Problem::Edge edge : problem.readers(op)) {
     if (issued[edge.op] + 1 != issued[op])
       continue;
-    noteArrival(edge.op);
+    updateArrival(edge.op);
     if (uint32_t other = problem.rank[edge.op];
         other != rank && arrivals[edge.op] != never)
       wake(std::max(arrivals[edge.op], ranks[other].free), other);

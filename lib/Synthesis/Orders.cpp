@@ -9,11 +9,10 @@ using namespace ppcc::synthesis;
 using enum Workload::Part;
 
 Problem::Problem(const Workload &load, Objective objective,
-                 const Savings *savings)
-    : load(load), objective(objective), savings(savings),
-      bound(savings ? boundOf(*savings, objective)
-                    : resourceBound(load, objective)),
-      away(AloneTimes(load).away) {
+                 const ActivationPlan *plan)
+    : load(load), objective(objective), plan(plan),
+      bound(plan ? boundOf(*plan, objective) : resourceBound(load, objective)),
+      roundTrip(UncontendedTimes(load).roundTrip) {
   std::vector<std::vector<Edge>> readers(load.stages.size() *
                                          Workload::numParts);
   for (uint32_t s = 0; s != load.stages.size(); ++s) {
@@ -23,8 +22,8 @@ Problem::Problem(const Workload &load, Objective objective,
       bool is = load.hasPart(Workload::Part(part));
       count.push_back(is ? stage.microbatches : 0);
       time.push_back(stage.time[part]);
-      takes.push_back(stage.takes[part]);
-      gives.push_back(stage.gives[part]);
+      allocates.push_back(stage.allocates[part]);
+      frees.push_back(stage.frees[part]);
       rank.push_back(stage.rank.value);
       first.push_back(numActions);
       numActions += count.back();
@@ -46,54 +45,56 @@ Problem::Problem(const Workload &load, Objective objective,
     readerEdges.starts.push_back(readerEdges.edges.size());
   }
   for (auto [rank, stages] : llvm::enumerate(load.ofRank)) {
-    room.push_back(load.room[rank].value_or(unlimited));
-    mostChunks = std::max<uint32_t>(mostChunks, stages.size());
+    memoryBudget.push_back(load.memoryBudget[rank].value_or(unlimited));
+    maxChunks = std::max<uint32_t>(maxChunks, stages.size());
     Time own = 0;
-    Amount staged = 0, held = 0, most = 0;
+    Amount staged = 0, live = 0, peak = 0;
     for (uint32_t s : stages) {
-      StageSaving way = savings ? savings->ofStage[s] : StageSaving();
+      StageActivationPolicy way =
+          plan ? plan->ofStage[s] : StageActivationPolicy();
       Amount needed = 0;
       auto add = [&](const Workload::Stage &stage) {
         // What I takes beyond, W can give back at once.
-        needed = std::max(needed, stage.heldBehindF());
-        most = std::max({most, stage.takes[F] - stage.heldBehindF(),
-                         stage.takes[I], load.hasPart(W) ? stage.takes[W] : 0});
+        needed = std::max(needed, stage.heldAfterF());
+        peak = std::max({peak, stage.allocates[F] - stage.heldAfterF(),
+                         stage.allocates[I],
+                         load.hasPart(W) ? stage.allocates[W] : 0});
       };
-      if (way.n != StageSaving::of)
+      if (way.n != StageActivationPolicy::of)
         add(load.stages[s]);
       if (way.n != 0)
-        add(savings->load(way.how).stages[s]);
-      held += needed;
+        add(plan->load(way.policy).stages[s]);
+      live += needed;
       for (Time part : load.stages[s].time)
         own += part;
-      if (savings)
-        staged = std::max(staged, savings->staged(s));
+      if (plan)
+        staged = std::max(staged, plan->staged(s));
     }
-    whole.push_back(held);
-    slack.push_back(most);
+    claim.push_back(live);
+    transient.push_back(peak);
     period = std::max(period, own);
-    if (load.room[rank])
-      room.back() -= staged;
+    if (load.memoryBudget[rank])
+      memoryBudget.back() -= staged;
   }
-  if (savings)
-    for (auto [s, one] : llvm::enumerate(savings->ofStage)) {
-      const Workload::Stage &stage = savings->load(one.how).stages[s];
+  if (plan)
+    for (auto [s, one] : llvm::enumerate(plan->ofStage)) {
+      const Workload::Stage &stage = plan->load(one.policy).stages[s];
       for (unsigned part = 0; part != Workload::numParts; ++part)
         saved.push_back(
-            {stage.time[part], stage.takes[part], stage.gives[part]});
+            {stage.time[part], stage.allocates[part], stage.frees[part]});
     }
 }
 
-bool Problem::hasRoom() const {
+bool Problem::fitsMemory() const {
   return llvm::all_of(llvm::seq(numRanks()),
-                      [&](uint32_t rank) { return hasRoom(rank); });
+                      [&](uint32_t rank) { return fitsMemory(rank); });
 }
 
 Runner::Runner(const Problem &problem)
     : problem(problem), ends(problem.numActions), free(problem.numRanks()),
-      places(problem.numActions), next(problem.numOps()),
+      positions(problem.numActions), next(problem.numOps()),
       at(problem.numRanks()), waitsFor(problem.numRanks()),
-      mbs(problem.numRanks()) {}
+      microbatchOf(problem.numRanks()) {}
 
 std::optional<Time> Runner::run(const Order &order) {
   constexpr Time never = -1;
@@ -105,18 +106,18 @@ std::optional<Time> Runner::run(const Order &order) {
   std::fill(at.begin(), at.end(), 0);
   std::fill(waitsFor.begin(), waitsFor.end(), nothing);
   for (uint32_t rank = 0; rank != ranks; ++rank)
-    mbs[rank].resize(order[rank].size());
+    microbatchOf[rank].resize(order[rank].size());
   uint32_t left = problem.numActions;
   for (uint32_t begin = 0; begin != ranks; ++begin) {
     work.push_back(begin);
     while (!work.empty()) {
       uint32_t rank = work.back();
       work.pop_back();
-      const Word &word = order[rank];
+      const OpSequence &sequence = order[rank];
       Time now = free[rank];
       uint32_t place = at[rank];
-      for (; place != word.size(); ++place) {
-        Op op = word[place];
+      for (; place != sequence.size(); ++place) {
+        Op op = sequence[place];
         uint32_t m = next[op];
         Time start = now;
         uint64_t missing = nothing;
@@ -134,8 +135,8 @@ std::optional<Time> Runner::run(const Order &order) {
         now = start + problem.timeOf(op, m);
         uint64_t slot = problem.first[op] + m;
         ends[slot] = now;
-        places[slot] = place;
-        mbs[rank][place] = m;
+        positions[slot] = place;
+        microbatchOf[rank][place] = m;
         ++next[op];
         --left;
         for (Problem::Edge edge : problem.readers(op)) {
@@ -154,14 +155,14 @@ std::optional<Time> Runner::run(const Order &order) {
   if (left != 0)
     return std::nullopt;
   Time value = -1;
-  above = 0;
+  excessSpan = 0;
   for (uint32_t rank = 0; rank != ranks; ++rank) {
     if (order[rank].empty())
       continue;
     Time begin = problem.objective == Objective::Span
                      ? startOf(order[rank].front(), 0)
                      : 0;
-    above += std::max<Time>(free[rank] - begin - problem.bound.time, 0);
+    excessSpan += std::max<Time>(free[rank] - begin - problem.bound.time, 0);
     if (free[rank] - begin > value) {
       value = free[rank] - begin;
       last = rank;
@@ -171,18 +172,18 @@ std::optional<Time> Runner::run(const Order &order) {
 }
 
 bool synthesis::isValid(const Problem &problem, uint32_t rank,
-                        const Word &word) {
+                        const OpSequence &sequence) {
   const auto &stages = problem.load.ofRank[rank];
   std::vector<uint32_t> done(problem.numOps());
-  Amount held = 0;
-  for (Op op : word) {
+  Amount live = 0;
+  for (Op op : sequence) {
     if (partOf(op) != F && done[op] == done[op - 1])
       return false;
     uint32_t m = done[op]++;
-    held += problem.takenBy(op, m);
-    if (held > problem.room[rank])
+    live += problem.allocatedBy(op, m);
+    if (live > problem.memoryBudget[rank])
       return false;
-    held -= problem.givenBy(op, m);
+    live -= problem.freedBy(op, m);
   }
   for (uint32_t s : stages)
     for (unsigned part = 0; part != Workload::numParts; ++part)

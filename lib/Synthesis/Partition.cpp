@@ -1,6 +1,6 @@
 // How many layers each stage gets.
 #include "ppcc/Synthesis/Partition.h"
-#include "Task.h"
+#include "SynthesisContext.h"
 
 #include "ppcc/Parse/Parser.h"
 
@@ -15,66 +15,67 @@ Partition synthesis::evenPartition(uint32_t layers, uint32_t stages) {
 }
 
 std::optional<Partition> synthesis::searchPartitions(
-    uint32_t layers, uint32_t stages, unsigned most,
+    uint32_t layers, uint32_t stages, unsigned maxTried,
     function_ref<std::optional<Time>(const Partition &)> valueOf) {
   std::optional<Partition> best;
-  Time least = 0;
+  Time bestValue = 0;
   std::set<Partition> seen;
   auto isBetter = [&](const Partition &layers) {
-    if (seen.size() == most || !seen.insert(layers).second)
+    if (seen.size() == maxTried || !seen.insert(layers).second)
       return false;
     auto value = valueOf(layers);
-    if (!value || (best && *value >= least))
+    if (!value || (best && *value >= bestValue))
       return false;
     best = layers;
-    least = *value;
+    bestValue = *value;
     return true;
   };
   Partition from = evenPartition(layers, stages);
   isBetter(from);
   // From the best so far a layer goes, or several, from one stage to another;
   // the stages between hand on as many.
-  for (bool goesOn = true; goesOn;) {
-    goesOn = false;
+  for (bool isImproving = true; isImproving;) {
+    isImproving = false;
     for (uint32_t count = 1; count <= 2; ++count)
       for (uint32_t distance = 1; distance < stages; ++distance)
         for (uint32_t stage = 0; stage + distance < stages; ++stage)
           for (bool isUp : {true, false}) {
             Partition next = from;
-            uint32_t &giver = next[isUp ? stage : stage + distance],
+            uint32_t &donor = next[isUp ? stage : stage + distance],
                      &taker = next[isUp ? stage + distance : stage];
-            if (giver <= count)
+            if (donor <= count)
               continue;
-            giver -= count;
+            donor -= count;
             taker += count;
             if (isBetter(next)) {
               from = std::move(next);
-              goesOn = true;
+              isImproving = true;
             }
           }
   }
   return best;
 }
 
-bool synthesis::chooseLayout(Task &task) {
-  SynthesisRequest &asked = task.asked;
-  Session &session = task.session;
-  SynthesisRequest bare = asked; // Costs of layers need them.
+bool synthesis::chooseLayout(SynthesisContext &context) {
+  SynthesisRequest &userRequest = context.userRequest;
+  Session &session = context.session;
+  SynthesisRequest bare = userRequest; // Costs of layers need them.
   bare.request.costs = {};
-  Task first(bare, session);
-  if (!first.readPlacement(asked.request.params))
+  SynthesisContext first(bare, session);
+  if (!first.readPlacement(userRequest.request.params))
     return false;
   const Program &program = first.program;
   uint32_t stages = program.pipes().front().numStages();
   std::string letters = llvm::join(program.stageLayers(), "");
-  if (asked.layers != "model") {
-    auto parsed = parseLayout(
-        asked.layers,
-        session.sources.loc(
-            session.sources.add("--layers", llvm::MemoryBuffer::getMemBuffer(
-                                                asked.layers, "--layers")),
-            0),
-        session.diags);
+  if (userRequest.layers != "model") {
+    auto parsed =
+        parseLayout(userRequest.layers,
+                    session.sources.loc(
+                        session.sources.add(
+                            "--layers", llvm::MemoryBuffer::getMemBuffer(
+                                            userRequest.layers, "--layers")),
+                        0),
+                    session.diags);
     if (!parsed)
       return false;
     if (parsed->size() != 1)
@@ -94,29 +95,30 @@ bool synthesis::chooseLayout(Task &task) {
     return llvm::join(parts, "|");
   };
   // Only so many, and each quickly: what is best shows by then.
-  constexpr unsigned mostPartitions = 2000, turnsEach = 8;
+  constexpr unsigned maxPartitions = 2000, passesEach = 8;
   auto found = searchPartitions(
-      letters.size(), stages, mostPartitions,
+      letters.size(), stages, maxPartitions,
       [&](const Partition &layers) -> std::optional<Time> {
-        if (asked.stop && *asked.stop)
+        if (userRequest.stop && *userRequest.stop)
           return std::nullopt;
         Session quiet(&session.sources.fileSystem());
-        SynthesisRequest one = asked;
+        SynthesisRequest one = userRequest;
         one.request.layout = layoutOf(layers);
         one.layers.clear();
         one.recompute = one.offload = false;
-        auto instance = Task(one, quiet).instance(one.request.params);
+        auto instance =
+            SynthesisContext(one, quiet).instance(one.request.params);
         if (!instance)
           return std::nullopt;
         SearchOptions options;
-        options.budget = uint64_t(instance->problem.numActions) * turnsEach;
+        options.budget = uint64_t(instance->problem.numActions) * passesEach;
         options.refines = false;
-        Found found = search(instance->problem, {}, options);
-        task.actions += found.actions;
+        SearchResult found = search(instance->problem, {}, options);
+        context.actions += found.actions;
         return found.order.empty() ? std::nullopt : std::optional(found.value);
       });
   // Without any, what is wrong with an even one is reported.
-  asked.request.layout =
+  userRequest.request.layout =
       layoutOf(found.value_or(evenPartition(letters.size(), stages)));
   return true;
 }

@@ -11,7 +11,7 @@ namespace {
 
 /// When the actions of a microbatch are due, by chunk; and what is done about
 /// it. A chunk is the place of a stage among those of its rank.
-struct Genome : Patience {
+struct Genome : WaitPolicy {
   bool onGrid = false; ///< Each action takes one slot, or its time.
   bool isStrict = false;
   /// By chunk, F and I: so much more than needed between stages of a chunk;
@@ -26,7 +26,7 @@ struct Genome : Patience {
 class Periodic {
 public:
   Periodic(const Problem &problem)
-      : problem(problem), load(problem.load), chunks(problem.mostChunks),
+      : problem(problem), load(problem.load), chunks(problem.maxChunks),
         chunkOf(load.stages.size()) {
     for (const auto &stages : load.ofRank)
       for (size_t i = 0; i != stages.size(); ++i)
@@ -90,7 +90,7 @@ public:
 
   Policy policyOf(const Genome &genome) const {
     Policy policy;
-    static_cast<Patience &>(policy) = genome;
+    static_cast<WaitPolicy &>(policy) = genome;
     policy.prefer = Policy::Prefer::Keys;
     policy.isStrict = genome.isStrict;
     policy.keys.resize(problem.numOps());
@@ -146,9 +146,10 @@ private:
   }
 
   uint32_t groupSize(Random &random) const {
-    uint32_t ranks = problem.numRanks(), most = problem.count[0];
+    uint32_t ranks = problem.numRanks(), maxMicrobatches = problem.count[0];
     uint32_t sizes[] = {ranks, ranks, (ranks + 1) / 2, ranks + 1, 2, 3};
-    return std::max<uint32_t>(std::min(sizes[random.below(6)], most), 1);
+    return std::max<uint32_t>(std::min(sizes[random.below(6)], maxMicrobatches),
+                              1);
   }
 
   static void chooseWeights(Genome &genome, Random &random) {
@@ -156,8 +157,8 @@ private:
     genome.weightGap = gaps[random.below(4)];
     genome.lag = random.below(3) ? ~0u : random.below(4);
     genome.lagByRank = random.below(6) == 0;
-    genome.evensIdle = genome.weightGap == 4 && random.below(2);
-    genome.patience = genome.evensIdle && random.below(2) ? 2 : 0;
+    genome.balancesIdle = genome.weightGap == 4 && random.below(2);
+    genome.gradientWait = genome.balancesIdle && random.below(2) ? 2 : 0;
   }
 
   /// Whether two actions of a rank are due in one slot of the period.
@@ -191,17 +192,18 @@ void synthesis::searchPeriodic(Pool &pool) {
   Random random(2);
   // On fewer microbatches it shows soon what an order is worth.
   Workload fewer = problem.load;
-  uint32_t most = problem.numRanks() + (problem.numRanks() + 1) / 2 + 2;
+  uint32_t maxMicrobatches =
+      problem.numRanks() + (problem.numRanks() + 1) / 2 + 2;
   bool screens = false;
   for (Workload::Stage &stage : fewer.stages)
-    if (stage.microbatches > most + most / 2) {
-      stage.microbatches = most;
+    if (stage.microbatches > maxMicrobatches + maxMicrobatches / 2) {
+      stage.microbatches = maxMicrobatches;
       screens = true;
     }
-  Problem small(fewer, problem.objective, problem.savings);
-  SearchOptions endless;
-  endless.budget = ~uint64_t(0);
-  Pool screen(small, endless);
+  Problem small(fewer, problem.objective, problem.plan);
+  SearchOptions unbounded;
+  unbounded.budget = ~uint64_t(0);
+  Pool screen(small, unbounded);
   Pool &trial = screens ? screen : pool;
 
   Periodic periodic(problem);
@@ -210,11 +212,11 @@ void synthesis::searchPeriodic(Pool &pool) {
     Genome genome;
   };
   std::vector<Kept> kept;
-  constexpr size_t mostKept = 8;
+  constexpr size_t maxKept = 8;
   uint64_t end = pool.actions + pool.left() * 2 / 5;
   Order order;
   while (!pool.isDone() && pool.actions < end) {
-    bool isFresh = kept.size() < mostKept || random.below(3) == 0;
+    bool isFresh = kept.size() < maxKept || random.below(3) == 0;
     Genome genome = isFresh ? periodic.fresh(random, pool.actions)
                             : kept[random.below(kept.size())].genome;
     if (!isFresh)
@@ -230,11 +232,11 @@ void synthesis::searchPeriodic(Pool &pool) {
       continue;
     auto place = llvm::lower_bound(
         kept, *value, [](const Kept &one, Time v) { return one.value < v; });
-    bool isGood = place - kept.begin() < ptrdiff_t(mostKept) &&
+    bool isGood = place - kept.begin() < ptrdiff_t(maxKept) &&
                   (place == kept.end() || place->value != *value);
     if (isGood) {
       kept.insert(place, {*value, genome});
-      if (kept.size() > mostKept)
+      if (kept.size() > maxKept)
         kept.pop_back();
     }
     if (!screens)

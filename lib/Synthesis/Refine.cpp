@@ -17,7 +17,7 @@ public:
       : pool(pool), problem(pool.problem), random(random) {}
 
   /// From one of the pool's orders, with so many actions to simulate.
-  void run(const Pool::Entry &from, uint64_t actions, Time hot) {
+  void run(const Pool::Entry &from, uint64_t actions, Time initialThreshold) {
     order = from.order;
     auto value = pool.run(order);
     if (!value)
@@ -31,33 +31,35 @@ public:
     Time current = weigh(*value), bestHere = *value;
     uint64_t end = std::min(pool.actions + actions, pool.options.budget);
     uint64_t begin = pool.actions;
-    collectPath();
-    for (uint64_t fruitless = 0; pool.actions < end && !pool.isDone();) {
-      if (path.empty() || fruitless > 64) {
+    collectCriticalPath();
+    for (uint64_t rejectedInSuccession = 0;
+         pool.actions < end && !pool.isDone();) {
+      if (path.empty() || rejectedInSuccession > 64) {
         if (!pool.run(order))
           return;
-        collectPath();
-        fruitless = 0;
+        collectCriticalPath();
+        rejectedInSuccession = 0;
         if (path.empty())
           return;
       }
-      ++fruitless;
+      ++rejectedInSuccession;
       pool.actions += 8; // So that moves that never fit end, too.
       uint32_t rank = move();
       if (rank == ~0u)
         continue;
       auto moved = pool.run(order);
-      Time heat = static_cast<Time>(decimal::Sum(hot) *
-                                    (end - std::min(pool.actions, end)) /
-                                    std::max<uint64_t>(end - begin, 1));
-      if (moved && weigh(*moved) <= current + Time(random.below(heat + 1))) {
+      Time threshold = static_cast<Time>(decimal::Sum(initialThreshold) *
+                                         (end - std::min(pool.actions, end)) /
+                                         std::max<uint64_t>(end - begin, 1));
+      if (moved &&
+          weigh(*moved) <= current + Time(random.below(threshold + 1))) {
         current = weigh(*moved);
-        fruitless = 0;
+        rejectedInSuccession = 0;
         if (*moved < bestHere) {
           bestHere = *moved;
           pool.offer(order, bestHere);
         }
-        collectPath();
+        collectCriticalPath();
       } else {
         order[rank] = before;
       }
@@ -72,7 +74,7 @@ private:
   };
 
   /// The arcs of one of the critical paths of the last run, chosen at random.
-  void collectPath() {
+  void collectCriticalPath() {
     path.clear();
     const Runner &run = pool.runner;
     uint32_t rank = run.lastRank();
@@ -81,19 +83,19 @@ private:
       Op op = order[rank][place];
       uint32_t m = run.microbatches(rank)[place];
       Time start = run.startOf(op, m);
-      bool byRank =
+      bool perRank =
           place != 0 && run.endOf(order[rank][place - 1],
                                   run.microbatches(rank)[place - 1]) == start;
       const Problem::Edge *cause = nullptr;
       for (const Problem::Edge &edge : problem.sources(op))
         if (run.endOf(edge.op, m) + edge.latency == start)
           cause = &edge;
-      if (byRank)
+      if (perRank)
         path.push_back({rank, place});
-      if (cause && (!byRank || random.below(2))) {
+      if (cause && (!perRank || random.below(2))) {
         rank = problem.rank[cause->op];
-        place = run.placeOf(cause->op, m);
-      } else if (byRank) {
+        place = run.positionOf(cause->op, m);
+      } else if (perRank) {
         --place;
       } else {
         return;
@@ -102,13 +104,13 @@ private:
   }
 
   /// Moves an action of the word from one place to another.
-  static void shift(Word &word, size_t from, size_t to) {
+  static void shift(OpSequence &sequence, size_t from, size_t to) {
     if (from < to)
-      std::rotate(word.begin() + from, word.begin() + from + 1,
-                  word.begin() + to + 1);
+      std::rotate(sequence.begin() + from, sequence.begin() + from + 1,
+                  sequence.begin() + to + 1);
     else
-      std::rotate(word.begin() + to, word.begin() + from,
-                  word.begin() + from + 1);
+      std::rotate(sequence.begin() + to, sequence.begin() + from,
+                  sequence.begin() + from + 1);
   }
 
   /// Changes one rank, which `before` then holds as it was; none when nothing
@@ -122,34 +124,34 @@ private:
       arc.place =
           1 + static_cast<uint32_t>(random.below(order[arc.rank].size() - 1));
     }
-    Word &word = order[arc.rank];
-    before = word;
-    size_t last = word.size() - 1, place = arc.place;
+    OpSequence &sequence = order[arc.rank];
+    before = sequence;
+    size_t last = sequence.size() - 1, place = arc.place;
     auto upTo = [&](size_t most) { return 1 + random.below(most); };
     switch (random.below(8)) {
     case 0:
     case 1:
-      shift(word, place, place - 1);
+      shift(sequence, place, place - 1);
       break;
     case 2:
     case 3:
-      shift(word, place, place - std::min<size_t>(upTo(8), place));
+      shift(sequence, place, place - std::min<size_t>(upTo(8), place));
       break;
     case 4:
     case 5:
-      shift(word, place - 1, std::min<size_t>(place - 1 + upTo(8), last));
+      shift(sequence, place - 1, std::min<size_t>(place - 1 + upTo(8), last));
       break;
     default: {
       // The next W before it goes behind.
       size_t from = place;
-      while (from != 0 && partOf(word[from - 1]) != W)
+      while (from != 0 && partOf(sequence[from - 1]) != W)
         --from;
       if (from == 0 || place - from > 8)
         return none(arc.rank);
-      shift(word, from - 1, std::min<size_t>(from - 1 + upTo(30), last));
+      shift(sequence, from - 1, std::min<size_t>(from - 1 + upTo(30), last));
     }
     }
-    if (word == before || !repair(arc.rank))
+    if (sequence == before || !repair(arc.rank))
       return none(arc.rank);
     return arc.rank;
   }
@@ -161,32 +163,34 @@ private:
   /// Makes the word keep to its room: where something does not fit, the next W,
   /// or else the next I, comes before it. False when it makes no sense.
   bool repair(uint32_t rank) {
-    Word &word = order[rank];
+    OpSequence &sequence = order[rank];
     done.assign(problem.numOps(), 0);
-    Amount held = 0, room = problem.room[rank];
-    for (size_t place = 0; place != word.size(); ++place) {
+    Amount live = 0, memoryBudget = problem.memoryBudget[rank];
+    for (size_t place = 0; place != sequence.size(); ++place) {
       for (unsigned pulls = 0;
-           held + problem.takenBy(word[place], done[word[place]]) > room;
+           live + problem.allocatedBy(sequence[place], done[sequence[place]]) >
+           memoryBudget;
            ++pulls) {
-        size_t from = place + 1, end = std::min(word.size(), place + 64);
+        size_t from = place + 1, end = std::min(sequence.size(), place + 64);
         auto isReady = [&](Op op, unsigned part) {
-          return partOf(op) == part && problem.gives[op] > problem.takes[op] &&
+          return partOf(op) == part &&
+                 problem.frees[op] > problem.allocates[op] &&
                  done[op] < done[op - 1];
         };
-        while (from < end && !isReady(word[from], W))
+        while (from < end && !isReady(sequence[from], W))
           ++from;
         if (from >= end)
-          for (from = place + 1; from < end && !isReady(word[from], I);)
+          for (from = place + 1; from < end && !isReady(sequence[from], I);)
             ++from;
         if (from >= end || pulls == 8)
           return false;
-        shift(word, from, place);
+        shift(sequence, from, place);
       }
-      Op op = word[place];
+      Op op = sequence[place];
       if (partOf(op) != F && done[op] == done[op - 1])
         return false;
       uint32_t m = done[op]++;
-      held += problem.takenBy(op, m) - problem.givenBy(op, m);
+      live += problem.allocatedBy(op, m) - problem.freedBy(op, m);
     }
     return true;
   }
@@ -195,7 +199,7 @@ private:
   const Problem &problem;
   Random &random;
   Order order;
-  Word before;
+  OpSequence before;
   std::vector<Arc> path;
   std::vector<uint32_t> done;
 };
@@ -207,7 +211,7 @@ void synthesis::refine(Pool &pool) {
   Refiner refiner(pool, random);
   // Rounds, each longer than the one before, over the best there is by then or
   // another of the best; most of them cool.
-  constexpr Time coolings[] = {16, 64, 4, 1024, 16, 32, 2};
+  constexpr Time thresholdDivisors[] = {16, 64, 4, 1024, 16, 32, 2};
   for (uint64_t round = 0; !pool.isDone() && !pool.kept.empty(); ++round) {
     uint64_t actions = std::min<uint64_t>(
         pool.left(), uint64_t(pool.problem.numActions)
@@ -216,8 +220,9 @@ void synthesis::refine(Pool &pool) {
     size_t which = round % 3 ? 0 : random.below(pool.kept.size());
     Pool::Entry from = pool.kept[which];
     refiner.run(from, actions,
-                std::max<Time>(pool.problem.period /
-                                   coolings[round % std::size(coolings)],
-                               1));
+                std::max<Time>(
+                    pool.problem.period /
+                        thresholdDivisors[round % std::size(thresholdDivisors)],
+                    1));
   }
 }

@@ -12,30 +12,30 @@ std::optional<Time> Pool::decode(const Policy &policy, Order &order) {
 }
 
 void Pool::offer(const Order &order, Time value, const Policy *policy) {
-  constexpr size_t most = 8;
+  constexpr size_t maxPolicies = 8;
   auto place = llvm::lower_bound(
       kept, value, [](const Entry &entry, Time v) { return entry.value < v; });
-  if (place - kept.begin() >= ptrdiff_t(most) ||
+  if (place - kept.begin() >= ptrdiff_t(maxPolicies) ||
       (place != kept.end() && place->value == value))
     return;
   if (policy && options.accepts && !options.accepts(*policy, actions))
     return;
   bool isBest = place == kept.begin();
   kept.insert(place, {value, order});
-  if (kept.size() > most)
+  if (kept.size() > maxPolicies)
     kept.pop_back();
   if (isBest && options.onBest)
     options.onBest(value, problem.bound.time);
 }
 
 /// The number of a greedy policy's choices, in the order of these tables.
-static constexpr uint32_t patiences[] = {0, 2},
+static constexpr uint32_t gradientWaits[] = {0, 2},
                           capTenths[] = {0, 10, 15, 20, 12, 7, 8,
                                          9, 11, 13, 17, 25, 30};
 static constexpr Policy::Prefer preferences[] = {Policy::Prefer::Gradients,
                                                  Policy::Prefer::Alternate,
                                                  Policy::Prefer::Forwards};
-/// weightGap and evensIdle, lag and lagByRank.
+/// weightGap and balancesIdle, lag and lagByRank.
 static constexpr std::pair<uint32_t, bool>
     gaps[] = {{4, false}, {0, false}, {2, false}, {4, true}},
     lags[] = {{~0u, false}, {0, true}, {1, false}, {0, false}};
@@ -50,25 +50,25 @@ static Policy greedyPolicy(const Problem &problem, size_t number) {
   Policy policy;
   policy.prefer = choose(preferences);
   std::tie(policy.lag, policy.lagByRank) = choose(lags);
-  std::tie(policy.weightGap, policy.evensIdle) = choose(gaps);
+  std::tie(policy.weightGap, policy.balancesIdle) = choose(gaps);
   // Caps of so many tenths of what keeps a rank busy while a microbatch is
   // away.
   if (uint32_t tenths = choose(capTenths))
-    for (Time away : problem.away)
+    for (Time roundTrip : problem.roundTrip)
       policy.caps.push_back(static_cast<uint32_t>(
-          decimal::Sum(away) * tenths /
+          decimal::Sum(roundTrip) * tenths /
               std::max<decimal::Sum>(decimal::Sum(problem.period) * 10, 1) +
           1));
-  policy.patience = choose(patiences);
+  policy.gradientWait = choose(gradientWaits);
   policy.deepFirst = number == 0;
   return policy;
 }
 
 void synthesis::searchGreedy(Pool &pool) {
   const Problem &problem = pool.problem;
-  size_t all = std::size(gaps) * std::size(patiences) * std::size(capTenths) *
-               std::size(preferences) * std::size(lags) *
-               (problem.mostChunks > 1 ? 2 : 1);
+  size_t all = std::size(gaps) * std::size(gradientWaits) *
+               std::size(capTenths) * std::size(preferences) * std::size(lags) *
+               (problem.maxChunks > 1 ? 2 : 1);
   // The usual ones first, then all, spread so that few of them differ.
   constexpr size_t usual = 12, stride = 1'000'003;
   uint64_t end = pool.actions + pool.left() / 4;
@@ -83,20 +83,21 @@ void synthesis::searchGreedy(Pool &pool) {
   }
 }
 
-Found synthesis::search(const Problem &problem, ArrayRef<Order> known,
-                        const SearchOptions &options) {
+SearchResult synthesis::search(const Problem &problem,
+                               ArrayRef<Order> initialOrders,
+                               const SearchOptions &options) {
   Pool pool(problem, options);
-  for (const Order &order : known)
+  for (const Order &order : initialOrders)
     if (auto value = pool.run(order))
       pool.offer(order, *value);
   if (!pool.isDone())
     searchGreedy(pool);
   if (!pool.isDone() &&
-      (problem.mostChunks > 1 || problem.objective == Objective::Span))
+      (problem.maxChunks > 1 || problem.objective == Objective::Span))
     searchPeriodic(pool);
   if (!pool.isDone() && options.refines)
     refine(pool);
-  Found found;
+  SearchResult found;
   found.evaluations = pool.evaluations;
   found.actions = pool.actions;
   if (!pool.kept.empty()) {

@@ -11,13 +11,13 @@ static void markKnee(MutableArrayRef<SweepPoint> points) {
     return;
   const SweepPoint &first = points.front(), &last = points.back();
   SweepPoint *knee = nullptr;
-  decimal::Sum most = 0;
+  decimal::Sum largest = 0;
   for (SweepPoint &point : points) {
     decimal::Sum below =
         decimal::Sum(first.value - point.value) * (last.limit - first.limit) -
         decimal::Sum(first.value - last.value) * (point.limit - first.limit);
-    if (below > most) {
-      most = below;
+    if (below > largest) {
+      largest = below;
       knee = &point;
     }
   }
@@ -30,21 +30,21 @@ ppcc::sweepLimits(const SynthesisRequest &request, ArrayRef<Amount> limits,
                   Session &session, function_ref<void(Amount)> note) {
   std::vector<SweepPoint> points;
   std::optional<SweepPoint> best;
-  SynthesisRequest asked = request;
+  SynthesisRequest userRequest = request;
   for (Amount limit : limits) {
     note(limit);
     Session own(&session.sources.fileSystem());
-    asked.request.costs.settings = request.request.costs.settings;
-    asked.request.costs.settings.push_back("memory.limit=" +
-                                           amount::format(limit));
-    auto found = synthesize(asked, own);
+    userRequest.request.costs.settings = request.request.costs.settings;
+    userRequest.request.costs.settings.push_back("memory.limit=" +
+                                                 amount::format(limit));
+    auto found = synthesize(userRequest, own);
     bool isTooSmall =
         !found && llvm::all_of(own.found, [](const Diagnostic &one) {
           return one.id == diag::LimitTooSmall;
         });
     if (!found && !isTooSmall) {
       // As if it had been asked for by itself.
-      synthesize(asked, session);
+      synthesize(userRequest, session);
       return std::nullopt;
     }
     SweepPoint &point = points.emplace_back();
@@ -60,7 +60,7 @@ ppcc::sweepLimits(const SynthesisRequest &request, ArrayRef<Amount> limits,
       point.value = best->value;
       point.peakMemory = best->peakMemory;
     } else {
-      asked.known = {std::move(found->order)};
+      userRequest.initialOrders = {std::move(found->order)};
     }
     best = point;
     point.bound = found->bound.time;

@@ -1,6 +1,6 @@
 // Leads a placement to a schedule.
 #include "ppcc/Synthesis/Synthesize.h"
-#include "KnownOrders.h"
+#include "InitialOrders.h"
 
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report.h"
@@ -13,33 +13,36 @@ namespace {
 /// The search for one number of microbatches.
 class OneSearch {
 public:
-  OneSearch(Task &task, const Problem &problem, uint64_t budget)
-      : task(task), problem(problem), budget(budget), known(task, problem) {}
+  OneSearch(SynthesisContext &context, const Problem &problem, uint64_t budget)
+      : context(context), problem(problem), budget(budget),
+        initialOrders(context, problem) {}
 
-  std::optional<Synthesized> find() {
-    if (!known.readFrom())
+  std::optional<SynthesisResult> find() {
+    if (!initialOrders.readFrom())
       return std::nullopt;
     SearchOptions options;
     options.budget = budget;
-    options.onBest = task.asked.onBest;
+    options.onBest = context.userRequest.onBest;
     // Greedy orders are quick, and often enough.
     SearchOptions quick = options;
     quick.refines = false;
     quick.budget =
         std::min<uint64_t>(options.budget, uint64_t(problem.numActions) * 16);
-    Found found = task.search(problem, known.orders(), std::move(quick));
+    SearchResult found =
+        context.search(problem, initialOrders.orders(), std::move(quick));
     if (found.order.empty() || found.value > problem.bound.time) {
-      known.readLibrary();
+      initialOrders.readLibrary();
       if (!found.order.empty())
-        known.add(found.order);
+        initialOrders.add(found.order);
       options.budget -= std::min(options.budget, found.actions);
-      Found better = task.search(problem, known.orders(), std::move(options));
+      SearchResult better =
+          context.search(problem, initialOrders.orders(), std::move(options));
       if (!better.order.empty())
         found = std::move(better);
     }
     if (!found.order.empty())
       return compileFound(found);
-    task.refuse("nothing was found with so little effort");
+    context.refuse("nothing was found with so little effort");
     return std::nullopt;
   }
 
@@ -48,20 +51,21 @@ private:
   struct Choice {
     const Order *order;
     std::optional<CommOrder> comm;
-    Task::Judged judged;
+    SynthesisContext::Evaluation evaluation;
   };
 
   /// The best found order with the best order of its messages, unless that is
   /// given; where messages cost something, the next best orders, too.
-  Choice choose(const Found &found) {
-    const CommRequest &comm = task.asked.request.comm;
+  Choice choose(const SearchResult &found) {
+    const CommRequest &comm = context.userRequest.request.comm;
     Choice best{&found.order, std::nullopt, {}};
     auto offer = [&](const Order &order, std::optional<CommOrder> orderOfComm) {
-      Task::Judged judged = task.judge(problem, order, orderOfComm);
-      if (judged.value &&
-          (!best.judged.value || *judged.value < *best.judged.value))
-        best = {&order, orderOfComm, std::move(judged)};
-      return best.judged.value && *best.judged.value <= found.value;
+      SynthesisContext::Evaluation evaluation =
+          context.evaluate(problem, order, orderOfComm);
+      if (evaluation.value && (!best.evaluation.value ||
+                               *evaluation.value < *best.evaluation.value))
+        best = {&order, orderOfComm, std::move(evaluation)};
+      return best.evaluation.value && *best.evaluation.value <= found.value;
     };
     if (offer(found.order, std::nullopt))
       return best;
@@ -74,74 +78,79 @@ private:
     for (const Order &order : found.others)
       if (offer(order, with))
         return best;
-    known.readLibrary();
-    for (const Order &order : known.orders())
+    initialOrders.readLibrary();
+    for (const Order &order : initialOrders.orders())
       if (offer(order, with))
         break;
     return best;
   }
 
-  std::optional<Synthesized> compileFound(const Found &found) {
+  std::optional<SynthesisResult> compileFound(const SearchResult &found) {
     Choice choice = choose(found);
-    Synthesized result;
+    SynthesisResult result;
     result.order = *choice.order;
-    result.origin = known.originOf(result.order);
-    result.text = std::move(choice.judged.text);
-    result.compiled = std::move(choice.judged.compiled);
+    result.origin = initialOrders.originOf(result.order);
+    result.text = std::move(choice.evaluation.text);
+    result.compiled = std::move(choice.evaluation.compiled);
     if (!result.compiled) // Safe in no way: says why.
-      result.compiled = task.compileText(
-          write(task.program, problem, result.order, task.headOf(choice.comm)),
-          task.session);
-    if (!result.compiled || !task.tell(problem, result))
+      result.compiled =
+          context.compileText(write(context.program, problem, result.order,
+                                    context.headOf(choice.comm)),
+                              context.session);
+    if (!result.compiled || !context.measure(problem, result))
       return std::nullopt;
-    result.text = task.commentOf(result) + result.text;
+    result.text = context.commentOf(result) + result.text;
     return result;
   }
 
-  Task &task;
+  SynthesisContext &context;
   const Problem &problem;
   uint64_t budget;
-  KnownOrders known;
+  InitialOrders initialOrders;
 };
 
 } // namespace
 
-std::optional<Synthesized> synthesis::findOne(Task &task) {
-  if (!task.readPlacement(task.asked.request.params) ||
-      ((task.asked.recompute || task.asked.offload) && !chooseSavings(task)))
+std::optional<SynthesisResult>
+synthesis::synthesizeForOne(SynthesisContext &context) {
+  if (!context.readPlacement(context.userRequest.request.params) ||
+      ((context.userRequest.recompute || context.userRequest.offload) &&
+       !chooseActivationPlan(context)))
     return std::nullopt;
-  auto instance = task.instance();
+  auto instance = context.instance();
   if (!instance)
     return std::nullopt;
-  uint64_t budget = task.left();
-  if (!task.savings || !task.savings->isSome())
-    return OneSearch(task, instance->problem, budget).find();
-  auto result = OneSearch(task, instance->problem, budget * 3 / 4).find();
+  uint64_t budget = context.left();
+  if (!context.plan || !context.plan->hasAny())
+    return OneSearch(context, instance->problem, budget).find();
+  auto result = OneSearch(context, instance->problem, budget * 3 / 4).find();
   if (!result || result->isOptimal())
     return result;
   // The quick search may have been wrong about doing without.
-  task.savings->ofStage.assign(task.savings->ofStage.size(), {});
-  Instance kept(task.program, task.asked, task.backward(), &*task.savings);
-  if (kept.problem.hasRoom())
-    if (auto other = OneSearch(task, kept.problem, task.left()).find();
+  context.plan->ofStage.assign(context.plan->ofStage.size(), {});
+  Instance kept(context.program, context.userRequest, context.backward(),
+                &*context.plan);
+  if (kept.problem.fitsMemory())
+    if (auto other = OneSearch(context, kept.problem, context.left()).find();
         other && other->value < result->value)
       return other;
   return result;
 }
 
-std::optional<Synthesized> ppcc::synthesize(const SynthesisRequest &request,
-                                            Session &session) {
+std::optional<SynthesisResult> ppcc::synthesize(const SynthesisRequest &request,
+                                                Session &session) {
   auto begin = std::chrono::steady_clock::now();
-  Task task(request, session);
-  if (!request.layers.empty() && !chooseLayout(task))
+  SynthesisContext context(request, session);
+  if (!request.layers.empty() && !chooseLayout(context))
     return std::nullopt;
-  auto result = request.free.empty() ? findOne(task) : findForAll(task);
+  auto result = request.free.empty() ? synthesizeForOne(context)
+                                     : synthesizeForAll(context);
   if (result) {
     std::chrono::duration<double> took =
         std::chrono::steady_clock::now() - begin;
     result->seconds = took.count();
-    result->evaluations = task.evaluations;
-    result->actions = task.actions;
+    result->evaluations = context.evaluations;
+    result->actions = context.actions;
   }
   return result;
 }

@@ -6,7 +6,7 @@
 
 using namespace ppcc;
 using namespace ppcc::synthesis;
-using namespace ppcc::written;
+using namespace ppcc::schedtext;
 
 using enum Workload::Part;
 
@@ -15,14 +15,14 @@ namespace {
 class ScheduleWriter {
 public:
   ScheduleWriter(const Program &program, const Problem &problem,
-                 const WrittenHead &head)
+                 const ScheduleHeader &head)
       : problem(problem), text(program, head) {}
 
   std::string write(const Order &order) {
     text.writeHead("");
     std::vector<RankText> ranks;
-    for (const Word &word : order)
-      ranks.push_back(textOf(word));
+    for (const OpSequence &sequence : order)
+      ranks.push_back(textOf(sequence));
     text.blank();
     text.open("on rank r");
     text.writeRanks(ranks, "", statement());
@@ -31,22 +31,24 @@ public:
     return text.take();
   }
 
-  std::optional<WrittenFamily> write(ArrayRef<Growth> growths, int64_t least) {
-    int64_t period = growths.size();
+  std::optional<WrittenFamily> write(ArrayRef<OrderExtension> extensions,
+                                     int64_t minMicrobatches) {
+    int64_t period = extensions.size();
     std::vector<std::vector<RankText>> remainders;
-    for (const Growth &growth : growths) {
+    for (const OrderExtension &growth : extensions) {
       remainders.emplace_back();
       if (!growth.problem)
         continue;
-      for (auto [word, longer] : llvm::zip(growth.order, growth.longer)) {
-        auto grown = textOf(word, longer, growth.microbatches / period);
+      for (auto [sequence, longer] : llvm::zip(growth.order, growth.longer)) {
+        auto grown = textOf(sequence, longer, growth.microbatches / period);
         if (!grown)
           return std::nullopt;
-        for (Count count : grown->counts)
-          if (count.more > 0) // Never less than no turns.
-            least = std::max(
-                least, period * ((count.more - 1 - count.turns) / count.more) -
-                           period + 1 + growth.microbatches % period);
+        for (TripCount count : grown->counts)
+          if (count.perPeriod > 0) // Never less than no turns.
+            minMicrobatches = std::max(
+                minMicrobatches, period * ((count.perPeriod - 1 - count.base) /
+                                           count.perPeriod) -
+                                     period + 1 + growth.microbatches % period);
         remainders.back().push_back(std::move(*grown));
       }
     }
@@ -54,20 +56,22 @@ public:
       for (auto [rank, grown] : llvm::enumerate(ranks))
         // At each place a rank holds what is a line over n: the most of these
         // is no more in between than at the ends.
-        for (int64_t n : {(least - int64_t(rest) + period - 1) / period,
-                          int64_t(1'000'000'000)})
-          if (peakOf(grown, rank, n) > problem.room[rank])
+        for (int64_t n :
+             {(minMicrobatches - int64_t(rest) + period - 1) / period,
+              int64_t(1'000'000'000)})
+          if (peakOf(grown, rank, n) > problem.memoryBudget[rank])
             return std::nullopt;
-    text.writeHead(fmt::format("M: int >= {}", least));
+    text.writeHead(fmt::format("M: int >= {}", minMicrobatches));
     if (period > 1)
       text.line(fmt::format("let n = M / {};", period));
     text.blank();
     text.open("on rank r");
-    size_t left = llvm::count_if(
-        growths, [](const Growth &growth) { return growth.problem; });
+    size_t left = llvm::count_if(extensions, [](const OrderExtension &growth) {
+      return growth.problem;
+    });
     bool isOnly = left == 1, isFirst = true;
     for (int64_t rest = 0; rest != period; ++rest) {
-      if (!growths[rest].problem)
+      if (!extensions[rest].problem)
         continue;
       if (!isOnly)
         text.open(--left == 0
@@ -81,44 +85,46 @@ public:
     }
     text.close();
     text.close();
-    return WrittenFamily{text.take(), least};
+    return WrittenFamily{text.take(), minMicrobatches};
   }
 
 private:
   /// A letter is the chunk and the part of an action.
-  uint32_t letterOf(Op op) const {
+  uint32_t symbolOf(Op op) const {
     const auto &stages = problem.load.ofRank[problem.rank[op]];
     return opOf(llvm::find(stages, stageOf(op)) - stages.begin(), partOf(op));
   }
 
-  RankText textOf(const Word &word) {
+  RankText textOf(const OpSequence &sequence) {
     auto isForward = [](Op op) { return partOf(op) == F; };
-    size_t firstBack = llvm::find_if_not(word, isForward) - word.begin();
-    size_t lastForward = word.size();
-    while (lastForward != 0 && !isForward(word[lastForward - 1]))
+    size_t firstBack =
+        llvm::find_if_not(sequence, isForward) - sequence.begin();
+    size_t lastForward = sequence.size();
+    while (lastForward != 0 && !isForward(sequence[lastForward - 1]))
       --lastForward;
     lastForward = std::max(lastForward, firstBack);
     std::vector<uint32_t> letters;
-    for (Op op : word)
-      letters.push_back(letterOf(op));
-    return text.textOf(inPhases(letters, firstBack, lastForward),
-                       word.empty() || hasOneStage(problem.rank[word.front()]));
+    for (Op op : sequence)
+      letters.push_back(symbolOf(op));
+    return text.textOf(splitIntoPhases(letters, firstBack, lastForward),
+                       sequence.empty() ||
+                           hasOneStage(problem.rank[sequence.front()]));
   }
   bool hasOneStage(uint32_t rank) const {
     return problem.load.ofRank[rank].size() == 1;
   }
 
   /// That of a word which stands for M / period = n, and of one for n + 1.
-  std::optional<RankText> textOf(const Word &word, const Word &longer,
-                                 int64_t n) {
-    RankText rank = textOf(word), other = textOf(longer);
+  std::optional<RankText> textOf(const OpSequence &sequence,
+                                 const OpSequence &longer, int64_t n) {
+    RankText rank = textOf(sequence), other = textOf(longer);
     if (rank.shape != other.shape)
       return std::nullopt;
     for (auto [count, one] : llvm::zip(rank.counts, other.counts)) {
-      count.more = one.turns - count.turns;
-      if (count.more < 0)
+      count.perPeriod = one.base - count.base;
+      if (count.perPeriod < 0)
         return std::nullopt;
-      count.turns -= count.more * n;
+      count.base -= count.perPeriod * n;
     }
     return rank;
   }
@@ -126,25 +132,25 @@ private:
   /// What a list adds to what a rank holds, and the most that it holds more
   /// meanwhile.
   struct Held {
-    decimal::Sum net = 0, most = 0;
+    decimal::Sum net = 0, peak = 0;
   };
-  Held heldBy(const Bodies::List &list, const uint32_t *stages, int64_t n,
-              const Count *&count) const {
+  Held stashedBy(const BodyTable::List &list, const uint32_t *stages, int64_t n,
+                 const TripCount *&count) const {
     Held all;
-    for (Bodies::Item item : list) {
-      decimal::Sum times = count->turns + decimal::Sum(count->more) * n;
+    for (BodyTable::Item item : list) {
+      decimal::Sum times = count->base + decimal::Sum(count->perPeriod) * n;
       ++count;
       Held one;
-      if (text.bodies.isLetter(item.body)) {
-        uint32_t letter = text.bodies.letterOf(item.body);
-        Op op = opOf(stages[stageOf(letter)], partOf(letter));
-        one = {decimal::Sum(problem.takes[op]) - problem.gives[op],
-               problem.takes[op]};
+      if (text.bodyTable.isSymbol(item.body)) {
+        uint32_t symbol = text.bodyTable.symbolOf(item.body);
+        Op op = opOf(stages[stageOf(symbol)], partOf(symbol));
+        one = {decimal::Sum(problem.allocates[op]) - problem.frees[op],
+               problem.allocates[op]};
       } else {
-        one = heldBy(text.bodies.listOf(item.body), stages, n, count);
+        one = stashedBy(text.bodyTable.listOf(item.body), stages, n, count);
       }
       if (times > 0)
-        all.most = std::max(all.most, all.net + one.most +
+        all.peak = std::max(all.peak, all.net + one.peak +
                                           std::max<decimal::Sum>(one.net, 0) *
                                               (times - 1));
       all.net += one.net * times;
@@ -154,24 +160,24 @@ private:
 
   decimal::Sum peakOf(const RankText &rank, uint32_t number, int64_t n) const {
     Held all;
-    const Count *count = rank.counts.data();
+    const TripCount *count = rank.counts.data();
     for (const RankPhase &phase : rank.phases) {
       Held one =
-          heldBy(phase.items, problem.load.ofRank[number].data(), n, count);
-      all.most = std::max(all.most, all.net + one.most);
+          stashedBy(phase.items, problem.load.ofRank[number].data(), n, count);
+      all.peak = std::max(all.peak, all.net + one.peak);
       all.net += one.net;
     }
-    return all.most;
+    return all.peak;
   }
 
   std::function<std::string(uint32_t, uint32_t)> statement() const {
-    return [this](uint32_t letter, uint32_t rank) {
+    return [this](uint32_t symbol, uint32_t rank) {
       bool isFused = problem.load.backward == Workload::Backward::Fused;
-      StringRef name = isFused && partOf(letter) != F
+      StringRef name = isFused && partOf(symbol) != F
                            ? "B"
-                           : StringRef("FIW").substr(partOf(letter), 1);
+                           : StringRef("FIW").substr(partOf(symbol), 1);
       return hasOneStage(rank) ? name.str() + ";"
-                               : fmt::format("{}({});", name, stageOf(letter));
+                               : fmt::format("{}({});", name, stageOf(symbol));
     };
   }
 
@@ -180,11 +186,11 @@ private:
 };
 
 /// An end of a pipe's microbatches in M, if it is a line.
-std::optional<std::string> lineOf(ArrayRef<Growth> growths, size_t pipe,
-                                  int64_t Range::*end) {
+std::optional<std::string> lineOf(ArrayRef<OrderExtension> extensions,
+                                  size_t pipe, int64_t MicrobatchRange::*end) {
   std::optional<int64_t> step, shift;
-  int64_t period = growths.size();
-  for (const Growth &growth : growths) {
+  int64_t period = extensions.size();
+  for (const OrderExtension &growth : extensions) {
     if (!growth.problem)
       continue;
     int64_t at = growth.pipes[pipe].*end,
@@ -209,32 +215,34 @@ std::optional<std::string> lineOf(ArrayRef<Growth> growths, size_t pipe,
 } // namespace
 
 std::string synthesis::write(const Program &program, const Problem &problem,
-                             const Order &order, const WrittenHead &head) {
+                             const Order &order, const ScheduleHeader &head) {
   return ScheduleWriter(program, problem, head).write(order);
 }
 
-std::optional<WrittenFamily> synthesis::writeFamily(const Program &program,
-                                                    ArrayRef<Growth> growths,
-                                                    const WrittenHead &head,
-                                                    int64_t least) {
+std::optional<WrittenFamily>
+synthesis::writeFamily(const Program &program,
+                       ArrayRef<OrderExtension> extensions,
+                       const ScheduleHeader &head, int64_t minMicrobatches) {
   auto first = llvm::find_if(
-      growths, [](const Growth &growth) { return growth.problem; });
-  WrittenHead family = head;
+      extensions, [](const OrderExtension &growth) { return growth.problem; });
+  ScheduleHeader family = head;
   for (size_t pipe = 0; pipe != first->pipes.size(); ++pipe) {
-    auto begin = lineOf(growths, pipe, &Range::begin),
-         end = lineOf(growths, pipe, &Range::end);
+    auto begin = lineOf(extensions, pipe, &MicrobatchRange::begin),
+         end = lineOf(extensions, pipe, &MicrobatchRange::end);
     if (!begin || !end)
       return std::nullopt;
     family.microbatches.push_back(*begin == "0" ? *end
                                                 : *begin + " .. " + *end);
   }
   std::vector<std::string> remainders;
-  for (auto [rest, growth] : llvm::enumerate(growths))
+  for (auto [rest, growth] : llvm::enumerate(extensions))
     if (growth.problem)
-      remainders.push_back(fmt::format("M % {} == {}", growths.size(), rest));
-  if (remainders.size() != growths.size())
+      remainders.push_back(
+          fmt::format("M % {} == {}", extensions.size(), rest));
+  if (remainders.size() != extensions.size())
     family.conditions.push_back(
         fmt::format("require {}, \"the placement is of such M only\";",
                     llvm::join(remainders, " or ")));
-  return ScheduleWriter(program, *first->problem, family).write(growths, least);
+  return ScheduleWriter(program, *first->problem, family)
+      .write(extensions, minMicrobatches);
 }

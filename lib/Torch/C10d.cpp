@@ -1,8 +1,8 @@
 #include "ppcc/Torch/C10d.h"
 
-#include "Pack.h"
+#include "TensorLayout.h"
 
-#include "ppcc/Runtime/Await.h"
+#include "ppcc/Runtime/PollingWait.h"
 
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -56,7 +56,7 @@ struct Transfer {
 class Sends {
 public:
   explicit Sends(uint32_t numRanks)
-      : open(numRanks), waiter([this] { waitForAll(); }) {}
+      : open(numRanks), waiter([this] { drainLoop(); }) {}
   ~Sends() {
     abort();
     waiter.join();
@@ -64,34 +64,34 @@ public:
 
   void add(uint32_t to, Transfer &&transfer) {
     std::lock_guard lock(mutex);
-    underWay += transfer.buffer.nbytes();
+    inFlight += transfer.buffer.nbytes();
     queue.push_back({to, std::move(transfer)});
     ++open[to];
-    if (underWay >= many)
+    if (inFlight >= drainThreshold)
       drain();
   }
 
   /// Those to a rank, or all. False when they cannot end any more. Throws
   /// TimedOut.
-  bool wait(milliseconds patience, std::optional<uint32_t> to = {}) {
+  bool wait(milliseconds timeout, std::optional<uint32_t> to = {}) {
     auto done = [&] { return to ? open[*to] == 0 : queue.empty(); };
     std::unique_lock lock(mutex);
     if (!done())
       drain();
-    if (!ended.wait_for(lock, patience, [&] { return isBroken || done(); }))
+    if (!ended.wait_for(lock, timeout, [&] { return isBroken || done(); }))
       throw TimedOut();
     return done();
   }
 
   uint64_t bytes() {
     std::lock_guard lock(mutex);
-    return underWay;
+    return inFlight;
   }
 
   /// Ends the waits.
   void abort() {
     std::lock_guard lock(mutex);
-    leaving = true;
+    stopping = true;
     if (!queue.empty() && !isBroken)
       queue.front().transfer.work->abort();
     wake.notify_one();
@@ -104,16 +104,16 @@ private:
   };
 
   void drain() {
-    if (!std::exchange(drains, true))
+    if (!std::exchange(isDraining, true))
       wake.notify_one();
   }
 
-  void waitForAll() {
+  void drainLoop() {
     std::unique_lock lock(mutex);
     while (true) {
-      drains &= !queue.empty();
-      wake.wait(lock, [&] { return leaving || drains; });
-      if (leaving)
+      isDraining &= !queue.empty();
+      wake.wait(lock, [&] { return stopping || isDraining; });
+      if (stopping)
         return;
       WorkPtr work = queue.front().transfer.work;
       lock.unlock();
@@ -123,28 +123,28 @@ private:
       } catch (const std::exception &) {
       }
       lock.lock();
-      if (!isSent || leaving) {
+      if (!isSent || stopping) {
         isBroken = true;
         ended.notify_all();
         return;
       }
       size_t left = --open[queue.front().to];
-      underWay -= queue.front().transfer.buffer.nbytes();
+      inFlight -= queue.front().transfer.buffer.nbytes();
       queue.pop_front();
       if (left == 0)
         ended.notify_all();
     }
   }
 
-  static constexpr uint64_t many = 1 << 14;
+  static constexpr uint64_t drainThreshold = 1 << 14;
 
   std::mutex mutex;
   std::condition_variable wake, ended; ///< Of the thread; of who waits for it.
   std::deque<Send> queue;
-  uint64_t underWay = 0;    ///< Bytes of the queue.
+  uint64_t inFlight = 0;    ///< Bytes of the queue.
   std::vector<size_t> open; ///< Sends to each rank that have not ended.
-  bool leaving = false, isBroken = false;
-  bool drains = false; ///< The thread waits until the queue is empty.
+  bool stopping = false, isBroken = false;
+  bool isDraining = false; ///< The thread waits until the queue is empty.
   std::thread waiter;
 };
 
@@ -155,7 +155,7 @@ struct Receive {
 };
 
 /// Messages with different tags have each an order of their own.
-enum Tag : int { Ordinary, Aside };
+enum Tag : int { ProgramTag, SideChannelTag };
 
 } // namespace
 
@@ -165,10 +165,10 @@ struct C10d::State {
   const uint32_t rank = static_cast<uint32_t>(group->getRank());
   std::vector<std::deque<Receive>> sources = ///< By rank, in order.
       std::vector<std::deque<Receive>>(static_cast<size_t>(group->getSize()));
-  std::map<EdgeKey, TensorsLayout> sentLayouts{}, receivedLayouts{};
+  std::map<EdgeKey, TensorLayout> sentLayouts{}, receivedLayouts{};
   std::unique_ptr<Sends> sends[2] = {newSends(), newSends()}; ///< By tag.
-  bool ended = true;            ///< Nothing is under way.
-  bool tellsEach = false;       ///< Each message tells its layout.
+  bool isIdle = true;           ///< Nothing is under way.
+  bool dynamicShapes = false;   ///< Each message tells its layout.
   at::Device device = at::kCPU; ///< Where what comes is laid.
   uint64_t gatherings = 0;
 
@@ -178,7 +178,7 @@ struct C10d::State {
   }
 
   /// Gloo carries memory of the host.
-  static at::Tensor packed(const TensorsLayout &layout,
+  static at::Tensor packed(const TensorLayout &layout,
                            const Message<Tensors> &message) {
     at::Tensor buffer = layout.pack(message.value).cpu();
     std::memcpy(buffer.data_ptr(), &message.label, sizeof message.label);
@@ -194,7 +194,7 @@ struct C10d::State {
     }
   }
 
-  Message<Tensors> unpacked(const TensorsLayout &layout,
+  Message<Tensors> unpacked(const TensorLayout &layout,
                             const at::Tensor &buffer) const {
     Message<Tensors> message{{}, layout.unpack(buffer.to(device))};
     std::memcpy(&message.label, buffer.data_ptr(), sizeof message.label);
@@ -206,11 +206,11 @@ struct C10d::State {
     WorkPtr work =
         begin([&] { return group->send(tensors, static_cast<int>(to), tag); });
     if (!work)
-      throwGone(to);
+      throwPeerExited(to);
     sends[tag]->add(to, {std::move(buffer), std::move(work)});
   }
-  void postLayout(uint32_t to, const TensorsLayout &layout, Tag tag) {
-    std::string text = layout.text();
+  void postLayout(uint32_t to, const TensorLayout &layout, Tag tag) {
+    std::string text = layout.serialize();
     uint64_t size = text.size();
     post(to, bufferOf({reinterpret_cast<char *>(&size), sizeof size}), tag);
     post(to, bufferOf(text), tag);
@@ -232,49 +232,50 @@ struct C10d::State {
         receive.transfer = postBytes(from,
                                      isKnown ? known->second.numBytes()
                                              : int64_t(sizeof(uint64_t)),
-                                     Ordinary);
+                                     ProgramTag);
       if (!isKnown)
         return;
     }
   }
 
   /// What postLayout() sent, of which `sizeOf` receives the first.
-  TensorsLayout receiveLayout(uint32_t from, const Transfer &sizeOf,
-                              milliseconds patience, Tag tag) {
-    await(from, sizeOf, patience);
+  TensorLayout receiveLayout(uint32_t from, const Transfer &sizeOf,
+                             milliseconds timeout, Tag tag) {
+    waitUntil(from, sizeOf, timeout);
     uint64_t size;
     std::memcpy(&size, sizeOf.buffer.data_ptr(), sizeof size);
     Transfer text = postBytes(from, static_cast<int64_t>(size), tag);
-    await(from, text, patience);
-    return TensorsLayout(
+    waitUntil(from, text, timeout);
+    return TensorLayout(
         std::string(static_cast<char *>(text.buffer.data_ptr()), size));
   }
 
   /// A message behind its layout.
-  Message<Tensors> receiveTold(uint32_t from, const Transfer &sizeOf,
-                               milliseconds patience, Tag tag) {
-    TensorsLayout layout = receiveLayout(from, sizeOf, patience, tag);
+  Message<Tensors> receiveWithLayout(uint32_t from, const Transfer &sizeOf,
+                                     milliseconds timeout, Tag tag) {
+    TensorLayout layout = receiveLayout(from, sizeOf, timeout, tag);
     Transfer message = postBytes(from, layout.numBytes(), tag);
-    await(from, message, patience);
+    waitUntil(from, message, timeout);
     return unpacked(layout, message.buffer);
   }
 
   /// c10d throws one and the same for a wait that was too long and for a
   /// connection that has closed.
-  void await(uint32_t from, const Transfer &transfer, milliseconds patience) {
+  void waitUntil(uint32_t from, const Transfer &transfer,
+                 milliseconds timeout) {
     if (!transfer.work)
-      throwGone(from);
+      throwPeerExited(from);
     auto start = std::chrono::steady_clock::now();
     try {
-      transfer.work->wait(patience);
+      transfer.work->wait(timeout);
     } catch (const std::exception &) {
-      if (std::chrono::steady_clock::now() - start >= patience)
+      if (std::chrono::steady_clock::now() - start >= timeout)
         throw TimedOut();
-      throwGone(from);
+      throwPeerExited(from);
     }
   }
 
-  [[noreturn]] void throwGone(uint32_t other) {
+  [[noreturn]] void throwPeerExited(uint32_t other) {
     std::string text = failureOr("");
     if (!text.empty())
       throw PeerFailed{text};
@@ -296,14 +297,14 @@ struct C10d::State {
 };
 
 C10d C10d::gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
-                milliseconds patience, const std::string &host) {
+                milliseconds timeout, const std::string &host) {
   // Gloo writes to connections that may have closed; Python ignores it, too.
   if (auto old = std::signal(SIGPIPE, SIG_IGN);
       old != SIG_DFL && old != SIG_ERR)
     std::signal(SIGPIPE, old);
   auto store = c10::make_intrusive<c10d::FileStore>(file, int(numRanks));
-  store->setTimeout(patience);
-  auto options = c10d::ProcessGroupGloo::Options::create(patience);
+  store->setTimeout(timeout);
+  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
   options->devices.push_back(
       c10d::ProcessGroupGloo::createDeviceForHostname(host));
   options->threads = 1;
@@ -313,7 +314,7 @@ C10d C10d::gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
   // would not hear why.
   if (store->add(connectedKey, 1) == int64_t(numRanks))
     store->set(allKey, bytesOf("connected"));
-  store->wait({allKey}, patience);
+  store->wait({allKey}, timeout);
   return C10d(std::move(group), store);
 }
 
@@ -322,43 +323,43 @@ C10d::C10d(c10::intrusive_ptr<c10d::ProcessGroup> group,
     : state(new State{std::move(group), std::move(store)}) {}
 C10d::C10d(C10d &&) noexcept = default;
 C10d::~C10d() {
-  if (state && !state->ended)
+  if (state && !state->isIdle)
     fail(concat("rank ", rank(), " has left"));
 }
 
 uint32_t C10d::rank() const { return state->rank; }
 uint32_t C10d::numRanks() const { return state->numRanks(); }
 
-void C10d::tellEachLayout() { state->tellsEach = true; }
+void C10d::setDynamicShapes() { state->dynamicShapes = true; }
 void C10d::setDevice(at::Device device) { state->device = device; }
 
 void C10d::send(uint32_t to, Message<Tensors> &&message) {
-  state->ended = false;
-  TensorsLayout layout(message.value);
+  state->isIdle = false;
+  TensorLayout layout(message.value);
   auto [known, isNew] =
       state->sentLayouts.try_emplace(edgeOf(message.label), layout);
-  if (isNew || state->tellsEach)
-    state->postLayout(to, layout, Ordinary);
+  if (isNew || state->dynamicShapes)
+    state->postLayout(to, layout, ProgramTag);
   else if (known->second != layout)
     throw std::runtime_error(
-        "it carries " + layout.words() + ", and the messages before it " +
-        known->second.words() +
+        "it carries " + layout.describe() + ", and the messages before it " +
+        known->second.describe() +
         ": all microbatches must have the same types and shapes");
-  state->post(to, State::packed(layout, message), Ordinary);
+  state->post(to, State::packed(layout, message), ProgramTag);
 }
 
 void C10d::postReceive(uint32_t from, const Label &label, size_t) {
-  state->ended = false;
+  state->isIdle = false;
   state->sources[from].push_back({edgeOf(label), {}});
   state->postAhead(from);
 }
 
 bool C10d::receive(uint32_t from, Message<Tensors> &into,
-                   milliseconds patience) {
+                   milliseconds timeout) {
   std::deque<Receive> &receives = state->sources[from];
   Transfer &first = receives.front().transfer;
-  if (state->tellsEach) {
-    into = state->receiveTold(from, first, patience, Ordinary);
+  if (state->dynamicShapes) {
+    into = state->receiveWithLayout(from, first, timeout, ProgramTag);
     receives.pop_front();
     state->postAhead(from);
     return true;
@@ -367,33 +368,33 @@ bool C10d::receive(uint32_t from, Message<Tensors> &into,
   EdgeKey edge = receives.front().edge;
   auto known = layouts.find(edge);
   if (known == layouts.end()) {
-    TensorsLayout layout =
-        state->receiveLayout(from, first, patience, Ordinary);
+    TensorLayout layout =
+        state->receiveLayout(from, first, timeout, ProgramTag);
     first = {};
     known = layouts.emplace(edge, std::move(layout)).first;
     state->postAhead(from);
   }
-  state->await(from, first, patience);
+  state->waitUntil(from, first, timeout);
   into = state->unpacked(known->second, first.buffer);
   receives.pop_front();
   return true;
 }
 
-bool C10d::sendsMet(uint32_t to, milliseconds patience) {
-  if (!state->sends[Ordinary]->wait(patience, to))
-    state->throwGone(to);
+bool C10d::sendsMatched(uint32_t to, milliseconds timeout) {
+  if (!state->sends[ProgramTag]->wait(timeout, to))
+    state->throwPeerExited(to);
   return true;
 }
 
-void C10d::finish(milliseconds patience) {
+void C10d::finish(milliseconds timeout) {
   for (const auto &sends : state->sends)
-    if (!sends->wait(patience))
+    if (!sends->wait(timeout))
       throw PeerFailed{state->failureOr("a rank has left")};
-  state->ended = true;
+  state->isIdle = true;
 }
 
 void C10d::fail(const std::string &text) {
-  state->ended = true;
+  state->isIdle = true;
   try {
     if (!state->store->check({failureKey}))
       state->store->set(failureKey, bytesOf(text));
@@ -407,19 +408,19 @@ void C10d::fail(const std::string &text) {
   state->group.reset();
 }
 
-void C10d::sendAside(uint32_t to, Message<Tensors> &&message) {
-  state->ended = false;
-  TensorsLayout layout(message.value);
-  state->postLayout(to, layout, Aside);
-  state->post(to, State::packed(layout, message), Aside);
+void C10d::sendSideChannel(uint32_t to, Message<Tensors> &&message) {
+  state->isIdle = false;
+  TensorLayout layout(message.value);
+  state->postLayout(to, layout, SideChannelTag);
+  state->post(to, State::packed(layout, message), SideChannelTag);
 }
 
-Message<Tensors> C10d::receiveAside(uint32_t from, milliseconds patience) {
-  Transfer size = state->postBytes(from, sizeof(uint64_t), Aside);
-  return state->receiveTold(from, size, patience, Aside);
+Message<Tensors> C10d::receiveSideChannel(uint32_t from, milliseconds timeout) {
+  Transfer size = state->postBytes(from, sizeof(uint64_t), SideChannelTag);
+  return state->receiveWithLayout(from, size, timeout, SideChannelTag);
 }
 
-uint64_t C10d::bytesUnderWay() const {
+uint64_t C10d::bytesInFlight() const {
   uint64_t bytes = 0;
   for (const auto &sends : state->sends)
     bytes += sends->bytes();
@@ -431,15 +432,15 @@ uint64_t C10d::bytesUnderWay() const {
 }
 
 std::vector<std::string> C10d::gather(const std::string &text,
-                                      milliseconds patience) {
+                                      milliseconds timeout) {
   std::string round = concat("ppcc/", state->gatherings++, "/");
   state->store->set(concat(round, rank()), bytesOf(text));
   std::vector<std::string> result;
   for (uint32_t other = 0; other != numRanks(); ++other) {
     std::string key = concat(round, other);
     // A rank that has failed says so instead.
-    ppcc::rt::await(
-        patience, [&] { return state->store->check({key}); },
+    ppcc::rt::waitUntil(
+        timeout, [&] { return state->store->check({key}); },
         [&] {
           if (std::string text = state->failureOr(""); !text.empty())
             throw PeerFailed{text};

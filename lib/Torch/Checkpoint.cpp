@@ -82,7 +82,7 @@ void ppcc::rt::saveCheckpoint(const std::string &folder,
       for (const auto &[key, value] : stage.update().state(weight.value))
         put(weight.name + "/" + key, value);
   }
-  uint32_t rank = stage.own().rankInSums;
+  uint32_t rank = stage.own().globalRank;
   if (rank < stage.program().numRanks) // Of one replica.
     for (const auto &[key, module] : stage.modules())
       for (const Parameter &buffer : module.buffers)

@@ -22,7 +22,7 @@ auto find(auto &states, const at::Tensor &weight) {
 }
 
 /// An optimizer and what it had before its last step.
-struct Kept {
+struct Snapshot {
   std::shared_ptr<torch::optim::Optimizer> optimizer;
   Tensors weights;
   std::string state;
@@ -112,9 +112,9 @@ private:
 
 } // namespace
 
-WeightUpdate
-ppcc::rt::updateBy(std::shared_ptr<torch::optim::Optimizer> optimizer) {
-  auto kept = std::make_shared<Kept>();
+OptimizerHooks
+ppcc::rt::makeUpdate(std::shared_ptr<torch::optim::Optimizer> optimizer) {
+  auto kept = std::make_shared<Snapshot>();
   kept->optimizer = std::move(optimizer);
   return {[kept] { kept->optimizer->step(); }, [kept] { kept->save(); },
           [kept] { kept->restore(); },

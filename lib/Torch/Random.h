@@ -32,7 +32,7 @@ public:
     for (at::Generator &generator : all)
       generator.set_current_seed(seed);
   }
-  bool areAt(const Tensors &states) const {
+  bool match(const Tensors &states) const {
     Tensors now = this->states();
     return std::equal(now.begin(), now.end(), states.begin(),
                       [](const auto &a, const auto &b) { return a.equal(b); });
@@ -44,15 +44,15 @@ private:
 
 /// Random numbers that depend on the seed alone, while it lives. LibTorch's
 /// modules draw from one generator a process and device, so one at a time.
-class Drawing {
+class SeededRng {
 public:
-  Drawing(at::Device device, uint64_t seed)
+  SeededRng(at::Device device, uint64_t seed)
       : lock(mutex), generators(device), before(generators.states()) {
     generators.seed(seed);
   }
-  ~Drawing() { generators.setStates(before); }
-  Drawing(const Drawing &) = delete;
-  Drawing &operator=(const Drawing &) = delete;
+  ~SeededRng() { generators.setStates(before); }
+  SeededRng(const SeededRng &) = delete;
+  SeededRng &operator=(const SeededRng &) = delete;
 
 private:
   inline static std::mutex mutex;
@@ -62,7 +62,7 @@ private:
 };
 
 /// Mixes numbers into one, each of which changes all of it (splitmix64).
-inline uint64_t mix(std::initializer_list<uint64_t> numbers) {
+inline uint64_t splitMix64(std::initializer_list<uint64_t> numbers) {
   uint64_t state = 0;
   for (uint64_t number : numbers) {
     state += number + 0x9E3779B97F4A7C15u;

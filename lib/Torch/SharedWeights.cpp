@@ -1,6 +1,6 @@
 #include "ppcc/Torch/SharedWeights.h"
 
-#include "Places.h"
+#include "SharedReplicas.h"
 #include "StageState.h"
 
 #include "ppcc/Runtime/Threads.h"
@@ -31,12 +31,12 @@ at::Tensor sumOf(const std::vector<at::Tensor> &grads) {
 using Grads = std::map<std::string, at::Tensor>;
 
 /// A stage of this process that has shared weights.
-struct OwnPlace {
-  Place place;
+struct OwnReplica {
+  StageReplica place;
   std::map<std::string, std::vector<at::Tensor>> weights;
   uint64_t numActions = 0; ///< That sum its gradients, in a step.
   uint64_t numBegun = 0;
-  bool isHandedOver = false;
+  bool isSent = false;
 
   Grads grads() const {
     Grads result;
@@ -60,14 +60,14 @@ struct OwnPlace {
 
 /// Calls `run`; what goes wrong in it becomes an Error.
 template <class Run>
-void asError(uint32_t rank, milliseconds patience, Run run) {
+void withErrorContext(uint32_t rank, milliseconds timeout, Run run) {
   constexpr const char *what = "the sum of shared weights";
   try {
     run();
   } catch (const Error &) {
     throw;
   } catch (const TimedOut &) {
-    throw Error(rank, what, "", concat("has waited ", patience.count(), " ms"));
+    throw Error(rank, what, "", concat("has waited ", timeout.count(), " ms"));
   } catch (const PeerFailed &failure) {
     throw PeerError(rank, what, "", failure.text);
   } catch (const std::exception &error) {
@@ -84,14 +84,15 @@ void checkReplicas(const TorchStage &stage, size_t numRanks) {
 
 /// What a rank tells others beside its messages, in an order of its own to
 /// each.
-struct Asides {
+struct SideChannel {
   std::function<void(uint32_t to, Message<Tensors> &&)> send;
   std::function<Message<Tensors>(uint32_t from)> receive;
   std::function<void(const std::string &)> fail;
 };
 
 /// Those of ranks in threads of one process.
-std::vector<Asides> asidesOfThreads(uint32_t numRanks, milliseconds patience) {
+std::vector<SideChannel> threadSideChannels(uint32_t numRanks,
+                                            milliseconds timeout) {
   using Network = ThreadNetwork<Tensors>;
   struct Job {
     explicit Job(uint32_t numRanks) : network(numRanks) {}
@@ -99,7 +100,7 @@ std::vector<Asides> asidesOfThreads(uint32_t numRanks, milliseconds patience) {
     std::deque<Network::Endpoint> ends; ///< By rank.
   };
   auto job = std::make_shared<Job>(numRanks);
-  std::vector<Asides> all;
+  std::vector<SideChannel> all;
   for (uint32_t rank = 0; rank != numRanks; ++rank) {
     std::shared_ptr<Network::Endpoint> end(
         job, &job->ends.emplace_back(job->network, rank));
@@ -108,7 +109,7 @@ std::vector<Asides> asidesOfThreads(uint32_t numRanks, milliseconds patience) {
                    },
                    [=](uint32_t from) {
                      Message<Tensors> message{};
-                     end->receive(from, message, patience);
+                     end->receive(from, message, timeout);
                      return message;
                    },
                    [=](const std::string &text) { end->fail(text); }});
@@ -118,15 +119,15 @@ std::vector<Asides> asidesOfThreads(uint32_t numRanks, milliseconds patience) {
 
 /// Which place of a rank hands what over when, and to whom: the lowest rank of
 /// those that have a weight sums it.
-class Member : public GradientSums {
+class RankReducer : public GradientReducer {
 public:
-  Member(const TorchStage &stage, uint32_t rank, uint32_t numRanks,
-         const Places &places, Asides network)
+  RankReducer(const TorchStage &stage, uint32_t rank, uint32_t numRanks,
+              const SharedReplicas &places, SideChannel network)
       : rank(rank), numRanks(numRanks), places(places),
         network(std::move(network)) {
-    auto counts = countSums(stage);
+    auto counts = countReductions(stage);
     for (const auto &[key, module] : stage.modules()) {
-      OwnPlace place{{rank, key.first, key.second}, {}, counts[key]};
+      OwnReplica place{{rank, key.first, key.second}, {}, counts[key]};
       for (const Parameter &parameter : module.parameters)
         if (places.contains(parameter.name))
           place.weights[parameter.name].push_back(parameter.value);
@@ -138,20 +139,20 @@ public:
   }
 
   void begin(uint8_t pipe, uint16_t stage) override {
-    for (OwnPlace &one : own)
+    for (OwnReplica &one : own)
       if (one.place.pipe == pipe && one.place.stage == stage &&
           ++one.numBegun == one.numActions)
-        handOver(one);
+        sendGradients(one);
   }
   void finish() override {
     if (std::exchange(isFinished, true))
       return;
-    handOverAll();
+    sendAllGradients();
     Grads sums = collect();
-    for (OwnPlace &one : own)
+    for (OwnReplica &one : own)
       one.take(sums);
   }
-  double total(double value) override {
+  double allReduceSum(double value) override {
     constexpr uint32_t first = 0;
     auto tell = [&](uint32_t to) {
       network.send(to, {{}, {at::scalar_tensor(value, at::kDouble)}});
@@ -169,22 +170,22 @@ public:
       tell(other);
     return value;
   }
-  bool owns(const std::string &name) const override {
+  bool isOwner(const std::string &name) const override {
     auto found = places.find(name);
     return found == places.end() || found->second.front().rank == rank;
   }
   void fail(const std::string &text) override { network.fail(text); }
 
-  void handOverAll() {
-    for (OwnPlace &one : own)
-      if (!one.isHandedOver)
-        handOver(one);
+  void sendAllGradients() {
+    for (OwnReplica &one : own)
+      if (!one.isSent)
+        sendGradients(one);
   }
   /// Ready for the next step.
   void endStep() {
-    for (OwnPlace &one : own) {
+    for (OwnReplica &one : own) {
       one.numBegun = 0;
-      one.isHandedOver = false;
+      one.isSent = false;
     }
     isFinished = false;
   }
@@ -193,16 +194,16 @@ public:
 
 private:
   /// Notes who hands a weight over to whom.
-  void plan(const std::string &name, const std::vector<Place> &all) {
+  void plan(const std::string &name, const std::vector<StageReplica> &all) {
     uint32_t owner = all.front().rank;
-    for (Place place : all) {
+    for (StageReplica place : all) {
       if (place.rank == rank && owner != rank)
         toOwner[place][owner].push_back(name);
       if (owner == rank && place.rank != rank)
         toMe[place].push_back(name);
     }
     std::set<uint32_t> members;
-    for (Place place : all)
+    for (StageReplica place : all)
       members.insert(place.rank);
     for (uint32_t member : members)
       if (member != owner && owner == rank)
@@ -211,13 +212,13 @@ private:
         sumsFrom[owner].push_back(name);
   }
 
-  void handOver(OwnPlace &one) {
-    one.isHandedOver = true;
+  void sendGradients(OwnReplica &one) {
+    one.isSent = true;
     Grads grads = one.grads();
     for (const auto &[owner, names] : toOwner[one.place])
       send(owner, one.place, names, grads);
     for (const auto &[name, grad] : grads)
-      if (owns(name))
+      if (isOwner(name))
         table[name][one.place] = grad;
   }
 
@@ -229,7 +230,7 @@ private:
     for (const auto &[from, count] : expected)
       for (size_t i = 0; i != count; ++i) {
         Message<Tensors> message = network.receive(from);
-        Place place{from, message.label.pipe, message.label.from};
+        StageReplica place{from, message.label.pipe, message.label.from};
         auto names = toMe.find(place);
         if (names == toMe.end())
           throwOther(from);
@@ -255,8 +256,8 @@ private:
     return sums;
   }
 
-  void send(uint32_t to, Place place, const std::vector<std::string> &names,
-            const Grads &grads) {
+  void send(uint32_t to, StageReplica place,
+            const std::vector<std::string> &names, const Grads &grads) {
     Tensors values;
     for (const std::string &name : names)
       values.push_back(grads.at(name));
@@ -276,71 +277,71 @@ private:
   }
 
   const uint32_t numRanks;
-  const Places places;
-  const Asides network;
-  std::vector<OwnPlace> own;
+  const SharedReplicas places;
+  const SideChannel network;
+  std::vector<OwnReplica> own;
   bool isFinished = false; ///< In this step.
   /// Of own places, by owner; of others', those that this rank owns.
-  std::map<Place, std::map<uint32_t, std::vector<std::string>>> toOwner;
-  std::map<Place, std::vector<std::string>> toMe;
+  std::map<StageReplica, std::map<uint32_t, std::vector<std::string>>> toOwner;
+  std::map<StageReplica, std::vector<std::string>> toMe;
   std::map<uint32_t, std::vector<std::string>> sumsFor, sumsFrom;
   /// What has come for the weights that this rank owns.
-  std::map<std::string, std::map<Place, at::Tensor>> table;
+  std::map<std::string, std::map<StageReplica, at::Tensor>> table;
 };
 
 } // namespace
 
 struct SharedWeights::Impl {
-  milliseconds patience;
+  milliseconds timeout;
   C10d *network; ///< Of processes.
-  std::vector<std::shared_ptr<Member>> members{};
-  Places places{};
+  std::vector<std::shared_ptr<RankReducer>> members{};
+  SharedReplicas places{};
 
-  void add(TorchStage &stage, uint32_t rank, uint32_t numRanks, Asides asides) {
-    stage.own().sums = members.emplace_back(std::make_shared<Member>(
+  void add(TorchStage &stage, uint32_t rank, uint32_t numRanks,
+           SideChannel asides) {
+    stage.own().sums = members.emplace_back(std::make_shared<RankReducer>(
         stage, rank, numRanks, places, std::move(asides)));
-    stage.own().rankInSums = rank;
+    stage.own().globalRank = rank;
   }
   template <class Act> void forEach(Act act) {
-    for (const std::shared_ptr<Member> &member : members)
-      asError(member->rank, patience, [&] { act(*member); });
+    for (const std::shared_ptr<RankReducer> &member : members)
+      withErrorContext(member->rank, timeout, [&] { act(*member); });
   }
 };
 
-SharedWeights::SharedWeights(std::span<TorchStage> stages,
-                             milliseconds patience)
-    : impl(new Impl{patience, nullptr}) {
+SharedWeights::SharedWeights(std::span<TorchStage> stages, milliseconds timeout)
+    : impl(new Impl{timeout, nullptr}) {
   auto numRanks = static_cast<uint32_t>(stages.size());
   std::vector<std::string> described;
   for (const TorchStage &stage : stages)
     described.push_back(describeWeights(stage));
-  impl->places = sharedPlaces(described);
+  impl->places = findSharedReplicas(described);
   if (numRanks != 0) {
     checkReplicas(stages.front(), numRanks);
-    checkSums(stages.front(), impl->places);
+    checkReductions(stages.front(), impl->places);
   }
-  std::vector<Asides> asides = asidesOfThreads(numRanks, patience);
+  std::vector<SideChannel> asides = threadSideChannels(numRanks, timeout);
   for (uint32_t rank = 0; rank != numRanks; ++rank) {
     impl->add(stages[rank], rank, numRanks, asides[rank]);
   }
 }
 
 SharedWeights::SharedWeights(TorchStage &stage, C10d &network,
-                             milliseconds patience)
-    : impl(new Impl{patience, &network}) {
+                             milliseconds timeout)
+    : impl(new Impl{timeout, &network}) {
   uint32_t rank = network.rank();
-  asError(rank, patience, [&] {
+  withErrorContext(rank, timeout, [&] {
     checkReplicas(stage, network.numRanks());
     impl->places =
-        sharedPlaces(network.gather(describeWeights(stage), patience));
-    checkSums(stage, impl->places);
+        findSharedReplicas(network.gather(describeWeights(stage), timeout));
+    checkReductions(stage, impl->places);
   });
   impl->add(stage, rank, network.numRanks(),
             {[&network](uint32_t to, Message<Tensors> &&message) {
-               network.sendAside(to, std::move(message));
+               network.sendSideChannel(to, std::move(message));
              },
-             [&network, patience](uint32_t from) {
-               return network.receiveAside(from, patience);
+             [&network, timeout](uint32_t from) {
+               return network.receiveSideChannel(from, timeout);
              },
              [&network](const std::string &text) { network.fail(text); }});
 }
@@ -348,35 +349,35 @@ SharedWeights::SharedWeights(TorchStage &stage, C10d &network,
 SharedWeights::SharedWeights(SharedWeights &&) noexcept = default;
 SharedWeights::~SharedWeights() = default;
 
-void SharedWeights::sumGradients() {
-  impl->forEach([](Member &member) { member.handOverAll(); });
+void SharedWeights::reduceGradients() {
+  impl->forEach([](RankReducer &member) { member.sendAllGradients(); });
   // An owner is the lowest of its ranks, so each finds what it waits for.
-  impl->forEach([&](Member &member) {
+  impl->forEach([&](RankReducer &member) {
     member.finish();
     if (impl->network)
-      impl->network->finish(impl->patience);
+      impl->network->finish(impl->timeout);
   });
-  impl->forEach([](Member &member) { member.endStep(); });
+  impl->forEach([](RankReducer &member) { member.endStep(); });
 }
 
 void SharedWeights::step(std::span<TorchStage> stages) {
-  sumGradients();
-  double squares = 0;
+  reduceGradients();
+  double sumOfSquares = 0;
   bool isAsked = false;
   for (const TorchStage &stage : stages)
-    if (stage.lastStep() == TorchStage::Step::NotYet &&
+    if (stage.lastStep() == TorchStage::Step::Pending &&
         stage.own().needsNorm()) {
       isAsked = true;
-      squares += stage.own().squares();
+      sumOfSquares += stage.own().sumOfSquares();
     }
   if (isAsked && impl->network)
-    impl->forEach([&](Member &member) {
-      squares = member.total(squares);
-      impl->network->finish(impl->patience);
+    impl->forEach([&](RankReducer &member) {
+      sumOfSquares = member.allReduceSum(sumOfSquares);
+      impl->network->finish(impl->timeout);
     });
   for (TorchStage &stage : stages)
-    if (stage.lastStep() == TorchStage::Step::NotYet)
-      stage.own().moveWeights(squares);
+    if (stage.lastStep() == TorchStage::Step::Pending)
+      stage.own().applyUpdate(sumOfSquares);
 }
 
 std::vector<std::string> SharedWeights::names() const {

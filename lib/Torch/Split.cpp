@@ -18,11 +18,11 @@ using torch::autograd::impl::gradient_edge;
 namespace {
 
 /// The edges that have a gradient.
-struct Given {
+struct GradientEdges {
   edge_list edges;
   Tensors grads;
 
-  explicit Given(const Backward &backward) {
+  explicit GradientEdges(const Backward &backward) {
     if (backward.outputGrads.size() != backward.roots.size())
       throw std::runtime_error(concat(backward.outputGrads.size(),
                                       " gradients for ", backward.roots.size(),
@@ -31,7 +31,7 @@ struct Given {
       if (backward.roots[i].is_valid() && backward.outputGrads[i].defined())
         add(backward.roots[i], backward.outputGrads[i]);
   }
-  Given() = default;
+  GradientEdges() = default;
   void add(const Edge &edge, const at::Tensor &grad) {
     edges.push_back(edge);
     grads.push_back(grad);
@@ -102,8 +102,8 @@ Roots::Roots(const Tensors &outputs) {
                                                          : Edge());
 }
 
-Tensors Backward::whole() const {
-  Given given(*this);
+Tensors Backward::runFull() const {
+  GradientEdges given(*this);
   if (!given.edges.empty())
     Engine::get_default_engine().execute(given.edges, given.grads,
                                          /*keep_graph=*/false,
@@ -115,8 +115,8 @@ Tensors Backward::whole() const {
   return result;
 }
 
-Tensors DeferredWeights::splitOff(const Backward &backward) {
-  Given all(backward), onPath;
+Tensors DeferredWeights::runInputBackward(const Backward &backward) {
+  GradientEdges all(backward), onPath;
   Paths paths(all.edges, backward.inputs);
   for (size_t i = 0; i != all.edges.size(); ++i) {
     if (paths.has(all.edges[i])) {

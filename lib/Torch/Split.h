@@ -25,7 +25,7 @@ struct Backward {
   /// Adds to the gradients of all leaves but the inputs, and returns those of
   /// the inputs; undefined where an input has no path to the outputs. Frees
   /// what the graph saved.
-  Tensors whole() const;
+  Tensors runFull() const;
 };
 
 /// What W has still to run: the graph below the split nodes.
@@ -34,7 +34,7 @@ public:
   /// Returns the gradients of the inputs as `backward.whole()` does, to the
   /// bit, and keeps the rest for run(). The graph is cut: nothing else can use
   /// it any more. O(nodes of the graph).
-  Tensors splitOff(const Backward &backward);
+  Tensors runInputBackward(const Backward &backward);
 
   /// Adds to the gradients of the weights.
   void run();

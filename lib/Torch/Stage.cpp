@@ -21,13 +21,14 @@ const std::map<std::string, TorchAction> &knownActions() {
   return all;
 }
 
-TorchAction actionFor(const std::string &letters, const TorchOptions &options) {
-  if (auto found = options.actions.find(letters);
+TorchAction actionFor(const std::string &mnemonic,
+                      const TorchOptions &options) {
+  if (auto found = options.actions.find(mnemonic);
       found != options.actions.end())
     return found->second;
-  if (auto found = knownActions().find(letters); found != knownActions().end())
+  if (auto found = knownActions().find(mnemonic); found != knownActions().end())
     return found->second;
-  throw Error("the program has an action `" + letters +
+  throw Error("the program has an action `" + mnemonic +
               "`, which the stages of LibTorch do not know: name a function "
               "for it in TorchOptions::actions");
 }
@@ -38,10 +39,10 @@ TorchStage::TorchStage(const Program &program, uint32_t rank, Network network,
                        const TorchOptions &options)
     : state(new State{program, rank, std::move(network), options}) {
   for (const Kind &kind : program.kinds)
-    state->actions.push_back(kind.hasFarEnd()
+    state->actions.push_back(kind.isMove()
                                  ? TorchAction{{}, ActionRole::MovesSaved}
                              : kind.kindClass == KindClass::Declared
-                                 ? actionFor(kind.letters, options)
+                                 ? actionFor(kind.mnemonic, options)
                                  : TorchAction());
   uint64_t microbatches = 0;
   for (uint8_t p = 0; p != program.pipes.size; ++p) {
@@ -57,14 +58,15 @@ TorchStage::TorchStage(const Program &program, uint32_t rank, Network network,
         state->parameters.push_back(parameter);
     }
   }
-  if (options.averagesLosses)
+  if (options.averageLosses)
     state->lossWeight = 1 / (double(microbatches) * options.replicas);
 }
 TorchStage::TorchStage(TorchStage &&) noexcept = default;
 TorchStage &TorchStage::operator=(TorchStage &&) noexcept = default;
 TorchStage::~TorchStage() = default;
 
-Tensors TorchStage::forward(const Work &work, const Inputs<Tensors> &inputs) {
+Tensors TorchStage::forward(const ActionContext &work,
+                            const Inputs<Tensors> &inputs) {
   bool hasBackward = work.program->hasBackward;
   Activation kept;
   if (work.isFirst())
@@ -73,18 +75,18 @@ Tensors TorchStage::forward(const Work &work, const Inputs<Tensors> &inputs) {
   std::vector<uint16_t> sources = state->neighbours(work, false);
   for (size_t i = 0; i != inputs.size(); ++i) {
     Tensors input =
-        state->opened(inputs.take(i), work.pipe, sources[i], work.stage);
+        state->unpackMessage(inputs.take(i), work.pipe, sources[i], work.stage);
     kept.numTensors.push_back(input.size());
     for (const at::Tensor &tensor : input)
       kept.inputs.push_back(State::leaf(tensor, hasBackward));
   }
 
-  bool runsAgain = state->options.recomputes || work.isRestored;
+  bool runsAgain = state->options.recompute || work.isRestored;
   bool keepsGraph = hasBackward && !runsAgain;
   c10::AutoGradMode grads(keepsGraph);
   Tensors outputs = keepsGraph
                         ? state->graphOf(work, kept.inputs, false, kept.saved)
-                        : state->draw(work, kept.inputs, hasBackward);
+                        : state->runSeeded(work, kept.inputs, hasBackward);
   if (work.isLast()) {
     std::lock_guard lock(state->mutex);
     // To read it here would wait for the device.
@@ -101,65 +103,67 @@ Tensors TorchStage::forward(const Work &work, const Inputs<Tensors> &inputs) {
     state->keep(work, std::move(kept));
   for (uint16_t reader : state->neighbours(work, true))
     if (state->options.shapes)
-      result = state->packed(std::move(result), work.pipe, work.stage, reader);
-  state->ended(work);
+      result =
+          state->packMessage(std::move(result), work.pipe, work.stage, reader);
+  state->afterAction(work);
   return result;
 }
 
-std::vector<Tensors> TorchStage::backward(const Work &work,
+std::vector<Tensors> TorchStage::backward(const ActionContext &work,
                                           Tensors *outputGrad) {
   Activation &kept = state->activation(work);
   state->needGraph(work, kept);
-  state->openGradient(work, outputGrad);
+  state->unpackGradient(work, outputGrad);
   Tensors grads = state->outputGrads(work, kept, outputGrad);
   Backward whole{kept.roots, grads, kept.inputs};
   std::vector<Tensors> result = state->packGradients(
-      work, State::bySource(kept, compute([&] { return whole.whole(); })));
-  state->ended(work);
+      work, State::bySource(kept, compute([&] { return whole.runFull(); })));
+  state->afterAction(work);
   return result;
 }
 
-std::vector<Tensors> TorchStage::backward_input(const Work &work,
+std::vector<Tensors> TorchStage::backward_input(const ActionContext &work,
                                                 Tensors *outputGrad) {
   Activation &kept = state->activation(work);
-  state->openGradient(work, outputGrad);
+  state->unpackGradient(work, outputGrad);
   bool hasWork = false;
   for (const at::Tensor &input : kept.inputs)
     hasWork |= input.defined() && input.requires_grad();
   if (!hasWork) {
     if (outputGrad)
       kept.outputGrads = std::move(*outputGrad);
-    state->ended(work);
+    state->afterAction(work);
     return state->packGradients(
         work, State::bySource(kept, Tensors(kept.inputs.size())));
   }
   state->needGraph(work, kept);
   Tensors grads = state->outputGrads(work, kept, outputGrad);
-  Tensors result = ::compute(
-      [&] { return kept.weights.splitOff({kept.roots, grads, kept.inputs}); });
+  Tensors result = ::compute([&] {
+    return kept.weights.runInputBackward({kept.roots, grads, kept.inputs});
+  });
   kept.isSplit = true;
   kept.roots = Roots();
   kept.outputs.clear();
   kept.saved.release(kept.inputs);
-  state->ended(work);
+  state->afterAction(work);
   return state->packGradients(work, State::bySource(kept, std::move(result)));
 }
 
-void TorchStage::backward_weight(const Work &work) {
+void TorchStage::backward_weight(const ActionContext &work) {
   Activation &kept = state->activation(work);
   if (kept.isSplit) {
     compute([&] { kept.weights.run(); });
-    return state->ended(work);
+    return state->afterAction(work);
   }
   state->needGraph(work, kept);
   Tensors grads = state->outputGrads(
       work, kept, kept.outputGrads.empty() ? nullptr : &kept.outputGrads);
   Backward whole{kept.roots, grads, kept.inputs};
-  compute([&] { whole.whole(); });
-  state->ended(work);
+  compute([&] { whole.runFull(); });
+  state->afterAction(work);
 }
 
-bool TorchStage::overlap(const Work &forward, const Work &,
+bool TorchStage::overlap(const ActionContext &forward, const ActionContext &,
                          const Half &runForward, const Half &runBackward) {
   const StageModule &module = state->module(forward);
   // With a seed one computes at a time, to its end.
@@ -169,68 +173,69 @@ bool TorchStage::overlap(const Work &forward, const Work &,
   return true;
 }
 
-void TorchStage::perform(const Work &work) {
+void TorchStage::perform(const ActionContext &work) {
   const TorchAction &action = state->actions[work.kind];
-  if (state->batchesLeft == 1 || action.role < ActionRole::SumsGradients)
+  if (state->batchesLeft == 1 || action.role < ActionRole::ReducesGradients)
     action.perform(*this, work);
-  state->ended(work);
+  state->afterAction(work);
 }
 
-Tensors TorchStage::give(const Work &work) {
+Tensors TorchStage::moveOut(const ActionContext &work) {
   if (!work.hasMicrobatch())
     throw std::runtime_error("the stages of LibTorch move what microbatches "
                              "hold between ranks, and nothing else");
   Tensors moved;
   if (state->modules.contains({work.pipe, work.stage})) {
     offload(work);
-    moved = state->activation(work).saved.takeMoved();
+    moved = state->activation(work).saved.releaseHostMemory();
   } else {
     std::lock_guard lock(state->mutex);
-    auto guest = state->guests.extract(State::keyOf(work));
+    auto guest = state->storedForPeers.extract(State::keyOf(work));
     if (guest.empty())
       throw std::runtime_error("it has nothing of this to give back");
     moved = std::move(guest.mapped());
   }
-  state->ended(work);
+  state->afterAction(work);
   return moved;
 }
 
-void TorchStage::take(const Work &work, Tensors &&moved) {
+void TorchStage::moveIn(const ActionContext &work, Tensors &&moved) {
   if (state->modules.contains({work.pipe, work.stage})) {
-    state->activation(work).saved.putMoved(std::move(moved));
+    state->activation(work).saved.adoptHostMemory(std::move(moved));
     reload(work);
   } else {
     std::lock_guard lock(state->mutex);
-    state->guests.insert_or_assign(State::keyOf(work), std::move(moved));
+    state->storedForPeers.insert_or_assign(State::keyOf(work),
+                                           std::move(moved));
   }
-  state->ended(work);
+  state->afterAction(work);
 }
 
-void TorchStage::recompute(const Work &work) {
+void TorchStage::recompute(const ActionContext &work) {
   state->makeGraph(work, state->activation(work));
 }
 
-void TorchStage::releaseOutput(const Work &work) {
+void TorchStage::releaseOutput(const ActionContext &work) {
   if (work.isLast())
     throw std::runtime_error("the backward begins with the output of the last "
                              "stage, which is its loss");
   state->activation(work).outputs.clear();
 }
 
-void TorchStage::releaseInput(const Work &work) { release(work); }
+void TorchStage::releaseInput(const ActionContext &work) { release(work); }
 
-void TorchStage::offload(const Work &work) {
+void TorchStage::offload(const ActionContext &work) {
   Activation &kept = state->activation(work);
   if (!work.isLast())
     kept.outputs.clear();
   Tensors weights;
   for (const Parameter &parameter : state->module(work).parameters)
     weights.push_back(parameter.value);
-  kept.saved.moveOut(kept.inputs, weights);
+  kept.saved.offload(kept.inputs, weights);
 }
 
-void TorchStage::reload(const Work &work) {
-  state->activation(work).saved.moveBack();
+void TorchStage::reload(const ActionContext &work) {
+  state->activation(work).saved.reload();
 }
 
 void TorchStage::fail(const std::string &text) {
@@ -239,16 +244,17 @@ void TorchStage::fail(const std::string &text) {
 }
 
 size_t TorchStage::messageBytes(const Label &label) {
-  const TensorsLayout *layout =
+  const TensorLayout *layout =
       state->layoutOf(label.pipe, label.from, label.to);
   return layout ? static_cast<size_t>(layout->numBytes()) : 0;
 }
 
-void TorchStage::add(const Work &work, Tensors &sum, const Tensors &other) {
+void TorchStage::add(const ActionContext &work, Tensors &sum,
+                     const Tensors &other) {
   Tensors gradient = other;
   // One layout is that of all readers.
   for (Tensors *one : {&sum, &gradient})
-    state->openGradient(work, one);
+    state->unpackGradient(work, one);
   if (sum.size() != gradient.size())
     throw std::runtime_error(concat("readers give ", sum.size(), " and ",
                                     gradient.size(),
@@ -260,7 +266,7 @@ void TorchStage::add(const Work &work, Tensors &sum, const Tensors &other) {
       sum[i] = at::add(sum[i], gradient[i]);
 }
 
-void TorchStage::release(const Work &work) {
+void TorchStage::release(const ActionContext &work) {
   std::lock_guard lock(state->mutex);
   state->activations.erase({StageKey(work.pipe, work.stage), work.microbatch});
 }
@@ -280,4 +286,6 @@ const std::map<StageKey, StageModule> &TorchStage::modules() const {
   return state->modules;
 }
 
-uint32_t TorchStage::takePeak() { return std::exchange(state->peak, 0); }
+uint32_t TorchStage::takePeakActivations() {
+  return std::exchange(state->peak, 0);
+}

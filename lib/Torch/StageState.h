@@ -1,12 +1,12 @@
 // What a rank's stages know: modules, weights, what forwards have kept.
 #pragma once
 
-#include "Computing.h"
-#include "GradientSums.h"
-#include "Pack.h"
+#include "ComputeGuard.h"
+#include "GradientReducer.h"
 #include "Random.h"
-#include "Saved.h"
+#include "SavedTensors.h"
 #include "Split.h"
+#include "TensorLayout.h"
 
 #include "ppcc/Runtime/Error.h"
 
@@ -50,19 +50,19 @@ struct TorchStage::State {
   std::map<StageKey, StageModule> modules{};
   std::vector<Parameter> parameters{};
   std::vector<TorchAction> actions{}; ///< By kind.
-  std::shared_ptr<GradientSums> sums{};
-  uint32_t rankInSums = rank;
-  WeightUpdate update{};
-  Step lastStep = Step::NotYet;
-  double lastNorm = 0;
+  std::shared_ptr<GradientReducer> sums{};
+  uint32_t globalRank = rank;
+  OptimizerHooks update{};
+  Step lastStep = Step::Pending;
+  double gradNorm = 0;
   uint64_t batch = 0;
   uint32_t batchesLeft = 1; ///< Of this step, with this one.
 
   std::mutex mutex{}; ///< Of what follows.
   std::map<std::pair<StageKey, uint32_t>, Activation> activations{};
-  std::map<std::tuple<uint8_t, uint16_t, uint16_t>, TensorsLayout> layouts{};
+  std::map<std::tuple<uint8_t, uint16_t, uint16_t>, TensorLayout> layouts{};
   /// Of other ranks: what autograd saved there.
-  std::map<std::pair<StageKey, uint32_t>, Tensors> guests{};
+  std::map<std::pair<StageKey, uint32_t>, Tensors> storedForPeers{};
   uint32_t peak = 0;
   std::vector<std::pair<uint32_t, at::Tensor>> losses{}; ///< Not read yet.
 
@@ -76,53 +76,54 @@ struct TorchStage::State {
   /// Whether the update asks for the gradients of other ranks.
   bool needsNorm() const { return update.maxNorm || update.scale; }
   /// The squares of the gradients of those weights, summed: finite if all are.
-  double squares() const;
+  double sumOfSquares() const;
   /// A step of the update; `squares` are those of all ranks.
-  void moveWeights(double squares);
+  void applyUpdate(double sumOfSquares);
 
-  void keep(const Work &work, Activation &&kept) {
+  void keep(const ActionContext &work, Activation &&kept) {
     std::lock_guard lock(mutex);
     activations.insert_or_assign(keyOf(work), std::move(kept));
     peak = std::max(peak, static_cast<uint32_t>(activations.size()));
   }
   /// Null when it has been released.
-  Activation *find(const Work &work) {
+  Activation *find(const ActionContext &work) {
     std::lock_guard lock(mutex);
     auto found = activations.find(keyOf(work));
     return found == activations.end() ? nullptr : &found->second;
   }
-  Activation &activation(const Work &work) {
+  Activation &activation(const ActionContext &work) {
     if (Activation *found = find(work))
       return *found;
     throw std::runtime_error("what its forward kept has been released");
   }
   /// For what ranks do together.
-  GradientSums &needSums() const {
+  GradientReducer &needSums() const {
     if (!sums)
       throw std::runtime_error("the stage does not know those of other ranks: "
                                "make SharedWeights of all first");
     return *sums;
   }
   /// Over all ranks.
-  double total(double value) const {
-    return sums || program.numRanks != 1 ? needSums().total(value) : value;
+  double allReduceSum(double value) const {
+    return sums || program.numRanks != 1 ? needSums().allReduceSum(value)
+                                         : value;
   }
-  static std::pair<StageKey, uint32_t> keyOf(const Work &work) {
+  static std::pair<StageKey, uint32_t> keyOf(const ActionContext &work) {
     return {StageKey(work.pipe, work.stage), work.microbatch};
   }
-  void ended(const Work &work) const {
-    if (options.behindEach)
-      options.behindEach(work);
+  void afterAction(const ActionContext &work) const {
+    if (options.afterEachAction)
+      options.afterEachAction(work);
   }
-  const StageModule &module(const Work &work) const {
+  const StageModule &module(const ActionContext &work) const {
     return modules.at({work.pipe, work.stage});
   }
 
   /// Runs the module, and behind the last stage the loss.
-  Tensors compute(const Work &work, const Tensors &inputs) const {
+  Tensors compute(const ActionContext &work, const Tensors &inputs) const {
     return rt::compute([&] { return computeLoss(work, inputs); });
   }
-  Tensors computeLoss(const Work &work, const Tensors &inputs) const {
+  Tensors computeLoss(const ActionContext &work, const Tensors &inputs) const {
     Tensors outputs = module(work).forward(inputs);
     if (!work.isLast())
       return outputs;
@@ -134,10 +135,12 @@ struct TorchStage::State {
   }
 
   /// `runsAgain`: it must be possible to do the same once more.
-  Tensors draw(const Work &work, const Tensors &inputs, bool runsAgain) const {
+  Tensors runSeeded(const ActionContext &work, const Tensors &inputs,
+                    bool runsAgain) const {
     if (options.seed) {
-      Drawing drawing(options.device, mix({*options.seed, batch, work.pipe,
-                                           work.stage, work.microbatch}));
+      SeededRng drawing(options.device,
+                        splitMix64({*options.seed, batch, work.pipe, work.stage,
+                                    work.microbatch}));
       return compute(work, inputs);
     }
     if (!runsAgain)
@@ -145,7 +148,7 @@ struct TorchStage::State {
     Generators generators(options.device);
     Tensors before = generators.states();
     Tensors outputs = compute(work, inputs);
-    if (!generators.areAt(before))
+    if (!generators.match(before))
       throw std::runtime_error(
           "the module draws random numbers, and is to run again for the "
           "backward: set TorchOptions::seed");
@@ -163,20 +166,20 @@ struct TorchStage::State {
   }
 
   /// Runs the module with a graph.
-  Tensors graphOf(const Work &work, const Tensors &inputs, bool runsAgain,
-                  SavedTensors &saved) const {
-    std::optional<SavedTensors::Noting> noting;
+  Tensors graphOf(const ActionContext &work, const Tensors &inputs,
+                  bool runsAgain, SavedTensors &saved) const {
+    std::optional<SavedTensors::Recording> noting;
     if (has(ActionRole::MovesSaved))
       noting.emplace(saved);
-    return draw(work, inputs, runsAgain);
+    return runSeeded(work, inputs, runsAgain);
   }
-  void makeGraph(const Work &work, Activation &kept) const {
+  void makeGraph(const ActionContext &work, Activation &kept) const {
     if (!kept.hasGraph)
       kept.keepGraph(graphOf(work, kept.inputs, false, kept.saved));
   }
   /// For an action of the backward.
-  void needGraph(const Work &work, Activation &kept) const {
-    if (options.recomputes)
+  void needGraph(const ActionContext &work, Activation &kept) const {
+    if (options.recompute)
       makeGraph(work, kept);
     if (!kept.hasGraph)
       throw std::runtime_error("its forward kept the inputs alone, and nothing "
@@ -187,7 +190,7 @@ struct TorchStage::State {
 
   /// Of what goes along an edge, from stage `from`: an output where that comes
   /// first, else a gradient. Null where nobody has given it.
-  const TensorsLayout *layoutOf(uint8_t pipe, uint16_t from, uint16_t to) {
+  const TensorLayout *layoutOf(uint8_t pipe, uint16_t from, uint16_t to) {
     if (!options.shapes)
       return nullptr;
     std::lock_guard lock(mutex);
@@ -199,52 +202,54 @@ struct TorchStage::State {
       for (at::Tensor &shape : shapes)
         if (isGradient && !isDifferentiable(shape))
           shape = at::Tensor();
-      found->second = TensorsLayout(shapes);
+      found->second = TensorLayout(shapes);
     }
     return &found->second;
   }
   /// What has come along an edge.
-  Tensors opened(Tensors value, uint8_t pipe, uint16_t from, uint16_t to) {
-    const TensorsLayout *layout = layoutOf(pipe, from, to);
+  Tensors unpackMessage(Tensors value, uint8_t pipe, uint16_t from,
+                        uint16_t to) {
+    const TensorLayout *layout = layoutOf(pipe, from, to);
     return layout && layout->isPacked(value) ? layout->unpack(value[0])
                                              : std::move(value);
   }
   /// What is to go along an edge, if it leaves the rank.
-  Tensors packed(Tensors value, uint8_t pipe, uint16_t from, uint16_t to) {
+  Tensors packMessage(Tensors value, uint8_t pipe, uint16_t from, uint16_t to) {
     if (program.pipes[pipe].rankOfStage[to] == rank)
       return value;
-    const TensorsLayout *layout = layoutOf(pipe, from, to);
+    const TensorLayout *layout = layoutOf(pipe, from, to);
     if (!layout)
       return value;
-    if (*layout != TensorsLayout(value))
+    if (*layout != TensorLayout(value))
       throw std::runtime_error(concat("it gives stage ", to, ' ',
-                                      TensorsLayout(value).words(), " where ",
-                                      layout->words(), " is expected"));
+                                      TensorLayout(value).describe(), " where ",
+                                      layout->describe(), " is expected"));
     return layout->unpack(layout->pack(value));
   }
-  std::vector<uint16_t> neighbours(const Work &work, bool readers) const {
+  std::vector<uint16_t> neighbours(const ActionContext &work,
+                                   bool readers) const {
     return rt::neighbours(program.pipes[work.pipe], work.stage, readers);
   }
   /// The gradient of the output, which has come from a reader.
-  void openGradient(const Work &work, Tensors *gradient) {
+  void unpackGradient(const ActionContext &work, Tensors *gradient) {
     if (gradient && options.shapes)
-      *gradient = opened(std::move(*gradient), work.pipe,
-                         neighbours(work, true).front(), work.stage);
+      *gradient = unpackMessage(std::move(*gradient), work.pipe,
+                                neighbours(work, true).front(), work.stage);
   }
-  std::vector<Tensors> packGradients(const Work &work,
+  std::vector<Tensors> packGradients(const ActionContext &work,
                                      std::vector<Tensors> &&gradients) {
     if (!options.shapes || work.isFirst())
       return std::move(gradients);
     std::vector<uint16_t> sources = neighbours(work, false);
     for (size_t i = 0; i != gradients.size(); ++i)
-      gradients[i] =
-          packed(std::move(gradients[i]), work.pipe, work.stage, sources[i]);
+      gradients[i] = packMessage(std::move(gradients[i]), work.pipe, work.stage,
+                                 sources[i]);
     return std::move(gradients);
   }
 
   /// The gradients for the outputs of a stage; what the loss counts at the
   /// last.
-  Tensors outputGrads(const Work &work, const Activation &kept,
+  Tensors outputGrads(const ActionContext &work, const Activation &kept,
                       Tensors *given) const {
     if (given)
       return std::move(*given);

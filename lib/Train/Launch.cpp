@@ -28,11 +28,11 @@ constexpr auto grace = std::chrono::seconds(2);
   Reporter reporter(file);
   try {
     worker.work(reporter);
-    reporter.tell(Done());
+    reporter.send(Done());
   } catch (const rt::PeerError &error) {
-    reporter.tell(Failure{error.what(), false});
+    reporter.send(Failure{error.what(), false});
   } catch (const std::exception &error) {
-    reporter.tell(Failure{error.what(), true});
+    reporter.send(Failure{error.what(), true});
   }
   _exit(0);
 }
@@ -68,7 +68,8 @@ public:
   }
 
   /// Waits for messages; false when all workers have ended.
-  bool hear(const std::function<void(size_t, const WorkerMessage &)> &tell) {
+  bool receiveMessages(
+      const std::function<void(size_t, const WorkerMessage &)> &tell) {
     std::vector<pollfd> polled; // Those that have ended are passed over.
     bool areAllOver = true;
     for (const Child &child : children) {
@@ -117,7 +118,7 @@ private:
         child.isDone = true;
       } else if (auto *failure = std::get_if<Failure>(&message)) {
         child.hasFailed = true;
-        fail(failure->text, failure->isOwn);
+        fail(failure->text, failure->isRootCause);
       } else {
         tell(number, message);
       }
@@ -149,10 +150,10 @@ private:
     waitpid(child.pid, nullptr, 0);
   }
 
-  void fail(std::string text, bool isOwn = true) {
+  void fail(std::string text, bool isRootCause = true) {
     if (!deadline)
       deadline = Clock::now() + grace;
-    std::optional<std::string> &failure = isOwn ? ownFailure : anyFailure;
+    std::optional<std::string> &failure = isRootCause ? ownFailure : anyFailure;
     if (!failure)
       failure = std::move(text);
   }
@@ -178,7 +179,7 @@ std::optional<std::string> ppcc::runWorkers(
     const std::function<void(size_t, const WorkerMessage &)> &hear) {
   Workers all(workers);
   all.start();
-  while (all.hear(hear))
+  while (all.receiveMessages(hear))
     ;
   return all.failure();
 }

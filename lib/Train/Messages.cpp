@@ -56,7 +56,7 @@ struct Head {
 
 } // namespace
 
-void Reporter::tell(const WorkerMessage &message) {
+void Reporter::send(const WorkerMessage &message) {
   Writer body, all;
   std::visit(
       [&](auto one) {

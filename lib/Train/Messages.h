@@ -41,18 +41,18 @@ struct Peak {
 /// clock.
 struct Events {
   uint32_t rank;
-  bool together;
+  bool concurrent;
   std::vector<rt::TraceEvent> events;
 
-  auto all() { return std::tie(rank, together, events); }
+  auto all() { return std::tie(rank, concurrent, events); }
 };
 
 /// Why a worker has ended early.
 struct Failure {
   std::string text;
-  bool isOwn; ///< False: because another had failed.
+  bool isRootCause; ///< False: because another had failed.
 
-  auto all() { return std::tie(text, isOwn); }
+  auto all() { return std::tie(text, isRootCause); }
 };
 
 /// The worker has done all it had to.
@@ -68,7 +68,7 @@ class Reporter {
 public:
   explicit Reporter(int file) : file(file) {}
   /// The reader's end may be gone: then the process ends.
-  void tell(const WorkerMessage &message);
+  void send(const WorkerMessage &message);
 
 private:
   int file;

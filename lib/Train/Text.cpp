@@ -17,8 +17,8 @@ std::vector<int64_t> Samples::at(uint64_t step, uint32_t microbatch) const {
   std::seed_seq seed{options.seed, step, uint64_t(microbatch)};
   std::mt19937_64 random(seed);
   size_t length = options.length;
-  if (options.shortest != 0)
-    length -= random() % (options.length - options.shortest + 1);
+  if (options.minLength != 0)
+    length -= random() % (options.length - options.minLength + 1);
   std::vector<int64_t> tokens;
   tokens.reserve(options.batch * (length + 1));
   for (uint32_t sample = 0; sample != options.batch; ++sample) {

@@ -3,7 +3,7 @@
 
 #include "DefaultText.h"
 #include "Launch.h"
-#include "Verdict.h"
+#include "RunComparison.h"
 #include "Workers.h"
 
 #include "ppcc/Driver/Output.h"
@@ -98,10 +98,10 @@ void declare(OptionParser &parser, CommandLine &line) {
                 "Write when each rank did what in the last step, for Perfetto");
   parser.exclude("--trace", "--unpipelined");
   parser.exclude("--trace", "--check");
-  parser.value("--save", "FOLDER", train.saves,
+  parser.value("--save", "FOLDER", train.saveFolder,
                "Write a checkpoint behind the last step, in a folder of its "
                "own");
-  parser.value("--load", "FOLDER", train.loads,
+  parser.value("--load", "FOLDER", train.loadFolder,
                "Go on from a checkpoint, of whatever program with as many "
                "layers");
   for (const char *option : {"--save", "--load"})
@@ -120,17 +120,17 @@ void declare(OptionParser &parser, CommandLine &line) {
       "Tokens a sample, for each microbatch another number of this range",
       [&train](const std::string &text) -> std::string {
         int end = 0;
-        bool isRange = sscanf(text.c_str(), "%u..%u%n", &train.shortest,
+        bool isRange = sscanf(text.c_str(), "%u..%u%n", &train.minLength,
                               &train.length, &end) == 2 &&
-                       size_t(end) == text.size() && train.shortest >= 1 &&
-                       train.shortest <= train.length && train.length <= most;
+                       size_t(end) == text.size() && train.minLength >= 1 &&
+                       train.minLength <= train.length && train.length <= most;
         return isRange ? "" : "`" + text + "` is no range such as 8..32";
       },
       "MIN..MAX");
   parser.exclude("--lengths", "--length");
   parser.number("--batch", train.batch, 1, most, "Samples a microbatch");
   parser.flag("--double", train.isDouble, "Compute in double precision");
-  parser.flag("--recompute", train.recomputes,
+  parser.flag("--recompute", train.recompute,
               "Keep only the inputs of stages, and run forwards again for the "
               "backward");
 }
@@ -239,21 +239,21 @@ bool readProgram(const std::string &path, const CommandLine &line,
 
 /// The files in which ranks meet, one a replica and one for all: in memory, and
 /// gone with the processes.
-class MeetingPlaces {
+class RendezvousFiles {
 public:
-  explicit MeetingPlaces(uint32_t replicas) {
+  explicit RendezvousFiles(uint32_t replicas) {
     for (uint32_t i = 0; i != replicas + 1; ++i)
       files.push_back(memfd_create("pprun", 0));
   }
-  ~MeetingPlaces() {
+  ~RendezvousFiles() {
     for (int file : files)
       close(file);
   }
-  MeetingPlaces(const MeetingPlaces &) = delete;
-  MeetingPlaces &operator=(const MeetingPlaces &) = delete;
+  RendezvousFiles(const RendezvousFiles &) = delete;
+  RendezvousFiles &operator=(const RendezvousFiles &) = delete;
 
   /// For this process and those that it forks.
-  MeetingFiles of(uint32_t replica) const {
+  RendezvousPaths of(uint32_t replica) const {
     return {path(files[replica]), path(files.back())};
   }
 
@@ -276,7 +276,7 @@ std::string rankName(const rt::Program &program, const CommandLine &line,
 
 std::vector<Worker> pipelined(const rt::Program &program,
                               const CommandLine &line,
-                              const MeetingPlaces &places) {
+                              const RendezvousFiles &places) {
   const TrainOptions &train = line.train;
   if (line.usesThreads)
     return {
@@ -317,7 +317,7 @@ constexpr const char *failureHint =
 
 int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
           raw_ostream &err) {
-  MeetingPlaces places(line.train.replicas);
+  RendezvousFiles places(line.train.replicas);
   std::vector<Worker> workers =
       line.isUnpipelined ? std::vector{unpipelined(program, line.train)}
                          : pipelined(program, line, places);
@@ -331,7 +331,7 @@ int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
       peaks[peak->rank] = *peak;
     if (auto *events = std::get_if<Events>(&message))
       trace.rank(events->rank)
-          .take(std::vector(events->events), events->together, 0);
+          .replaceEvents(std::vector(events->events), events->concurrent, 0);
     auto *losses = std::get_if<StepLosses>(&message);
     if (!losses)
       return;
@@ -364,7 +364,7 @@ int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
 /// Compares a program with the run without a pipeline.
 int check(const std::string &name, const rt::Program &program,
           const CommandLine &line, raw_ostream &out, raw_ostream &err) {
-  MeetingPlaces places(line.train.replicas);
+  RendezvousFiles places(line.train.replicas);
   std::vector<Worker> workers = pipelined(program, line, places);
   size_t reference = workers.size();
   workers.push_back(unpipelined(program, line.train));
@@ -374,8 +374,8 @@ int check(const std::string &name, const rt::Program &program,
   };
   if (std::optional<std::string> failure = runWorkers(workers, hear))
     return report(err, fmt::format("`{}`: {}", name, *failure), failureHint);
-  Verdict verdict = compare(program, results[0], results[1], line.train.steps,
-                            line.train.replicas);
+  RunComparison verdict = compare(program, results[0], results[1],
+                                  line.train.steps, line.train.replicas);
   std::string peaks, bytes;
   for (const auto &[rank, peak] : results[0].peaks) {
     peaks += fmt::format(" {}", peak.activations);
@@ -409,7 +409,7 @@ int ppcc::runTraining(const Invocation &call) {
   if (std::optional<int> code = parser.parse())
     return *code;
   if (std::string wrong = checkOptions(line); !wrong.empty())
-    return parser.wrong(wrong);
+    return parser.usageError(wrong);
   line.train.steps = line.steps.value_or(line.checks ? 1 : 50);
   line.train.isDouble |= line.checks;
   line.train.sendsGradients = line.checks;

@@ -1,8 +1,8 @@
 #include "Workers.h"
 
-#include "Memory.h"
+#include "ActivationBytes.h"
 #include "Model.h"
-#include "Verdict.h"
+#include "RunComparison.h"
 
 #include "ppcc/Runtime/Threads.h"
 #include "ppcc/Torch/C10d.h"
@@ -26,9 +26,9 @@ using namespace ppcc::rt;
 namespace {
 
 /// The network, the text, and the step that it is at.
-class Task {
+class TrainingTask {
 public:
-  Task(const Program &program, const TrainOptions &options)
+  TrainingTask(const Program &program, const TrainOptions &options)
       : options(options), samples(options),
         model(options, samples.vocabulary(), layersOf(program, options)) {
     // Ranks outnumber cores.
@@ -66,9 +66,9 @@ public:
   /// `trace`: of the last step, where one is wanted.
   Options runOptions(Trace &trace) const {
     Options result;
-    result.patience = timeout();
+    result.timeout = timeout();
     if (options.overlaps)
-      result.overlap = Overlap::Together;
+      result.overlap = Overlap::Concurrent;
     if (options.traces) // Each step forgets the one before it.
       result.trace = &trace;
     return result;
@@ -76,7 +76,7 @@ public:
   TorchOptions stageOptions() const {
     TorchOptions result;
     result.device = options.device;
-    result.recomputes = options.recomputes;
+    result.recompute = options.recompute;
     result.replicas = options.replicas;
     return result;
   }
@@ -105,18 +105,18 @@ private:
 };
 
 /// Adam on some weights, each once.
-WeightUpdate adamOn(const std::vector<Parameter> &parameters, double rate) {
+OptimizerHooks adamOn(const std::vector<Parameter> &parameters, double rate) {
   Tensors weights;
   for (const Parameter &parameter : parameters)
     if (std::none_of(weights.begin(), weights.end(), [&](const auto &tensor) {
           return tensor.is_same(parameter.value);
         }))
       weights.push_back(parameter.value);
-  return updateBy(std::make_shared<torch::optim::Adam>(
+  return makeUpdate(std::make_shared<torch::optim::Adam>(
       weights, torch::optim::AdamOptions(rate)));
 }
 
-void tellGradients(const std::vector<Parameter> &parameters,
+void sendGradients(const std::vector<Parameter> &parameters,
                    Reporter &reporter) {
   for (const Parameter &parameter : parameters) {
     Gradient gradient{parameter.name, {}};
@@ -128,60 +128,61 @@ void tellGradients(const std::vector<Parameter> &parameters,
       const double *data = values.data_ptr<double>();
       gradient.values.assign(data, data + values.numel());
     }
-    reporter.tell(gradient);
+    reporter.send(gradient);
   }
 }
 
 /// `before`: the microbatches of the replicas before this one.
-void tellLosses(uint64_t step, const std::vector<Loss> &losses, uint32_t before,
+void sendLosses(uint64_t step, const std::vector<Loss> &losses, uint32_t before,
                 Reporter &reporter) {
   StepLosses all{step, {}, {}};
   for (const Loss &loss : losses) {
     all.microbatches.push_back(before + loss.microbatch);
     all.values.push_back(loss.value);
   }
-  reporter.tell(all);
+  reporter.send(all);
 }
 
 /// A stage under training. Ranks are counted over all replicas.
-class Trainee {
+class TrainedStage {
 public:
-  Trainee(const Task &task, uint32_t rank, TorchStage &stage)
+  TrainedStage(const TrainingTask &task, uint32_t rank, TorchStage &stage)
       : task(task), rank(rank), stage(stage) {
-    stage.setUpdate(adamOn(stage.parameters(), task.options.learningRate));
-    if (!task.options.loads.empty())
-      loadCheckpoint(task.options.loads, stage);
+    stage.setOptimizer(adamOn(stage.parameters(), task.options.learningRate));
+    if (!task.options.loadFolder.empty())
+      loadCheckpoint(task.options.loadFolder, stage);
   }
 
   /// Behind a step: tells what happened.
   void endStep(Reporter &reporter) {
     const Program &program = stage.program();
-    tellLosses(task.step, stage.takeLosses(),
+    sendLosses(task.step, stage.takeLosses(),
                rank / program.numRanks * microbatchesEnd(program), reporter);
     if (task.options.sendsGradients && task.step == 0)
-      tellGradients(stage.parameters(), reporter);
+      sendGradients(stage.parameters(), reporter);
   }
   void end(uint64_t peakBytes, Reporter &reporter) {
-    if (!task.options.saves.empty())
-      saveCheckpoint(task.options.saves, stage);
-    reporter.tell(Peak{rank, stage.takePeak(), peakBytes});
+    if (!task.options.saveFolder.empty())
+      saveCheckpoint(task.options.saveFolder, stage);
+    reporter.send(Peak{rank, stage.takePeakActivations(), peakBytes});
   }
 
 private:
-  const Task &task;
+  const TrainingTask &task;
   uint32_t rank;
   TorchStage &stage;
 };
 
-void tellEvents(uint32_t rank, const Recorder &recorder, Reporter &reporter) {
-  reporter.tell(Events{rank, recorder.together(), recorder.all()});
+void sendTraceEvents(uint32_t rank, const Recorder &recorder,
+                     Reporter &reporter) {
+  reporter.send(Events{rank, recorder.concurrent(), recorder.all()});
 }
 
 /// Runs the step of each replica, all at the same time; `trace` is of the
 /// first. Throws the error of the one that failed first by itself.
 void runReplicas(const Program &program, std::span<TorchStage> stages,
-                 const Task &task, Trace &trace) {
-  inThreads(task.options.replicas, [&](size_t replica) {
+                 const TrainingTask &task, Trace &trace) {
+  runInThreads(task.options.replicas, [&](size_t replica) {
     Options options = task.runOptions(trace);
     if (replica != 0)
       options.trace = nullptr;
@@ -211,10 +212,10 @@ std::string ppcc::missingDevice(const std::string &device) {
 
 void ppcc::trainThreads(const Program &program, const TrainOptions &options,
                         Reporter &reporter) {
-  Task task(program, options);
+  TrainingTask task(program, options);
   uint32_t numRanks = options.replicas * program.numRanks;
   std::vector<TorchStage> stages;
-  std::vector<Trainee> trainees;
+  std::vector<TrainedStage> trainees;
   for (uint32_t rank = 0; rank != numRanks; ++rank)
     stages.emplace_back(program, rank % program.numRanks,
                         task.network(program, rank / program.numRanks),
@@ -228,39 +229,39 @@ void ppcc::trainThreads(const Program &program, const TrainOptions &options,
       stage.beginStep();
     runReplicas(program, stages, task, trace);
     shared.step(stages);
-    for (Trainee &trainee : trainees)
+    for (TrainedStage &trainee : trainees)
       trainee.endStep(reporter);
   }
-  for (Trainee &trainee : trainees)
+  for (TrainedStage &trainee : trainees)
     trainee.end(0, reporter);
   for (uint32_t rank = 0; options.traces && rank != program.numRanks; ++rank)
-    tellEvents(rank, trace.rank(rank), reporter);
+    sendTraceEvents(rank, trace.rank(rank), reporter);
 }
 
 void ppcc::trainRank(const Program &program, uint32_t rank,
-                     const MeetingFiles &files, const TrainOptions &options,
+                     const RendezvousPaths &files, const TrainOptions &options,
                      Reporter &reporter) {
-  Task task(program, options);
+  TrainingTask task(program, options);
   uint32_t ofReplica = rank % program.numRanks,
            replica = rank / program.numRanks;
-  std::optional<HeldBytes> bytes;
+  std::optional<ActivationBytes> bytes;
   std::optional<TorchStage> stage;
   std::optional<C10d> network;
   TorchOptions stageOptions = task.stageOptions();
   if (options.countsBytes) {
     bytes.emplace();
     // What a step of the optimizer takes belongs to the weights.
-    stageOptions.behindEach = [&](const Work &work) {
+    stageOptions.afterEachAction = [&](const ActionContext &work) {
       if (work.hasMicrobatch())
-        bytes->note(stage->parameters(), network->bytesUnderWay());
+        bytes->note(stage->parameters(), network->bytesInFlight());
     };
   }
   stage.emplace(program, ofReplica, task.network(program, replica),
                 stageOptions);
-  Trainee trainee(task, rank, *stage);
+  TrainedStage trainee(task, rank, *stage);
   network.emplace(C10d::gloo(files.replica, ofReplica, program.numRanks));
-  if (options.shortest != 0 || program.shapesVary())
-    network->tellEachLayout();
+  if (options.minLength != 0 || program.shapesVary())
+    network->setDynamicShapes();
   std::optional<C10d> all;
   if (options.replicas != 1)
     all.emplace(
@@ -281,15 +282,16 @@ void ppcc::trainRank(const Program &program, uint32_t rank,
   }
   trainee.end(bytes ? bytes->peak() : 0, reporter);
   if (options.traces && replica == 0)
-    tellEvents(rank, trace.rank(rank), reporter);
+    sendTraceEvents(rank, trace.rank(rank), reporter);
 }
 
 namespace {
 
 /// All pipes as replicas of one network, whose weights are there once.
-class Whole {
+class UnpipelinedModel {
 public:
-  Whole(const Program &program, const Task &task) : program(program) {
+  UnpipelinedModel(const Program &program, const TrainingTask &task)
+      : program(program) {
     std::vector<uint32_t> numStages;
     for (const Pipe &pipe : program.pipes)
       numStages.push_back(pipe.numStages());
@@ -328,9 +330,9 @@ private:
 
 void ppcc::trainUnpipelined(const Program &program, const TrainOptions &options,
                             Reporter &reporter) {
-  Task task(program, options);
-  Whole whole(program, task);
-  WeightUpdate update = adamOn(whole.parameters(), options.learningRate);
+  TrainingTask task(program, options);
+  UnpipelinedModel whole(program, task);
+  OptimizerHooks update = adamOn(whole.parameters(), options.learningRate);
   double weight = 1 / (double(countMicrobatches(program)) * options.replicas);
   for (; !task.hasEnded(); ++task.step) {
     for (const Parameter &parameter : whole.parameters())
@@ -347,9 +349,9 @@ void ppcc::trainUnpipelined(const Program &program, const TrainOptions &options,
         for (uint32_t m = 0; m != program.pipes[p].numMicrobatches; ++m)
           train(p, replica * microbatchesEnd(program) +
                        program.pipes[p].firstMicrobatch + m);
-    tellLosses(task.step, losses, 0, reporter);
+    sendLosses(task.step, losses, 0, reporter);
     if (options.sendsGradients && task.step == 0)
-      tellGradients(whole.parameters(), reporter);
+      sendGradients(whole.parameters(), reporter);
     update.step();
   }
 }

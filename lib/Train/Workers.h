@@ -17,14 +17,14 @@ void trainThreads(const rt::Program &program, const TrainOptions &options,
                   Reporter &reporter);
 
 /// Where processes meet: those of one replica, and those of all.
-struct MeetingFiles {
+struct RendezvousPaths {
   std::string replica, all;
 };
 
 /// One rank of a pipelined run, in a process of its own; it is counted over all
 /// replicas.
 void trainRank(const rt::Program &program, uint32_t rank,
-               const MeetingFiles &files, const TrainOptions &options,
+               const RendezvousPaths &files, const TrainOptions &options,
                Reporter &reporter);
 
 /// The same network without a pipeline: the microbatches of all replicas one

@@ -25,13 +25,13 @@ public:
   Program run() const {
     if (!messages.isWhole() || hasMixedGroup())
       return program;
-    BitVector apart(program.size()); // Rows that begin a batch.
+    BitVector batchStarts(program.size()); // Rows that begin a batch.
     for (unsigned round = 0; round != maxRounds; ++round) {
-      Program fused = withBatches(apart);
-      auto before = apart.count();
-      if (!hangs(fused, apart))
+      Program fused = withBatches(batchStarts);
+      auto before = batchStarts.count();
+      if (!deadlocks(fused, batchStarts))
         return fused;
-      if (apart.count() == before)
+      if (batchStarts.count() == before)
         break;
     }
     return program;
@@ -50,7 +50,7 @@ private:
   }
 
   /// Neighbouring messages in batches that end before each row of `apart`.
-  Program withBatches(const BitVector &apart) const {
+  Program withBatches(const BitVector &batchStarts) const {
     Rows result = program.allRows();
     for (RankId rank : program.ranks()) {
       PhaseId phase;
@@ -59,7 +59,7 @@ private:
         bool isMessage = !program.kindOf(row).isCompute();
         if (isMessage) {
           Action action = program[row];
-          action.joined = afterMessage && !apart.test(row.value);
+          action.joined = afterMessage && !batchStarts.test(row.value);
           if (action.joined)
             action.phase = phase;
           phase = action.phase;
@@ -72,8 +72,8 @@ private:
   }
 
   /// Whether `fused` hangs; `apart` then gets members of batches on the
-  /// shortest circle of waits.
-  bool hangs(const Program &fused, BitVector &apart) const {
+  /// shortest cycle of waits.
+  bool deadlocks(const Program &fused, BitVector &batchStarts) const {
     bool found = false;
     for (const Transport &transport : transports) {
       if (transport.layout == QueueLayout::One ||
@@ -83,22 +83,22 @@ private:
       if (graph.run())
         continue;
       found = true;
-      auto circle = graph.shortestCircle();
-      if (!takeApart(fused, circle, /*onlyCauses=*/true, apart))
-        takeApart(fused, circle, /*onlyCauses=*/false, apart);
+      auto cycle = graph.shortestCycle();
+      if (!splitBatches(fused, cycle, /*onlyCauses=*/true, batchStarts))
+        splitBatches(fused, cycle, /*onlyCauses=*/false, batchStarts);
     }
     return found;
   }
 
-  /// Adds the members of batches on a circle of waits to `apart`: of those
+  /// Adds the members of batches on a cycle of waits to `apart`: of those
   /// where one member is waited for and another waits, or of all. False when
   /// there are none.
-  static bool takeApart(const Program &fused,
-                        ArrayRef<EventGraph::Block> circle, bool onlyCauses,
-                        BitVector &apart) {
+  static bool splitBatches(const Program &fused,
+                           ArrayRef<EventGraph::Block> cycle, bool onlyCauses,
+                           BitVector &batchStarts) {
     bool found = false;
-    ActionId awaited = circle.back().need.row;
-    for (const EventGraph::Block &block : circle) {
+    ActionId awaited = cycle.back().need.row;
+    for (const EventGraph::Block &block : cycle) {
       uint32_t end = block.unit + 1;
       while (end != fused.size() && fused.joined(ActionId(end)) &&
              !fused.kindOf(ActionId(end)).isCompute())
@@ -108,7 +108,7 @@ private:
       awaited = block.need.row;
       if (end == block.unit + 1 || (onlyCauses && !isCause))
         continue;
-      apart.set(block.unit + 1, end);
+      batchStarts.set(block.unit + 1, end);
       found = true;
     }
     return found;

@@ -3,7 +3,7 @@
 
 #include "ppcc/Basic/Diagnostics/Transforms.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 
 using namespace ppcc;
 
@@ -18,7 +18,7 @@ CommWriter::CommWriter(const Program &program, Rows &result, PlanTimes *times)
     nextRow.push_back(program.begin(rank).value);
     cursor.push_back(result.begin(rank).value);
   }
-  for (uint8_t slotBit : slotsIn(slot::moving)) {
+  for (uint8_t slotBit : slotsIn(slot::crossStage)) {
     unsigned i = std::countr_zero(slotBit);
     sendOf[i] = *program.kinds().find(KindClass::Send, slotBit);
     recvOf[i] = *program.kinds().find(KindClass::Recv, slotBit);
@@ -34,7 +34,7 @@ void CommWriter::copyItem(RankId rank) {
 void CommWriter::set(uint32_t at, const Action &row) {
   result.set(ActionId(at), row);
   if (times)
-    times->rows[at] = now;
+    times->rows[at] = rowTimes;
 }
 
 void CommWriter::append(RankId rank, Action row, bool joined) {
@@ -85,14 +85,14 @@ static std::vector<uint64_t> countRows(const Program &program,
   return rows;
 }
 
-std::optional<Rows> ppcc::roomForMessages(const Program &program,
-                                          const ProgramIndex &index,
-                                          DiagnosticEngine &diags,
-                                          SourceManager &sources) {
+std::optional<Rows> ppcc::allocateWithMessages(const Program &program,
+                                               const ProgramIndex &index,
+                                               DiagnosticEngine &diags,
+                                               SourceManager &sources) {
   if (auto row = program.firstMessage())
-    return diags.report<diag::HasCommunication>(placeOf(program, *row, sources),
-                                                program.rankOf(*row).value,
-                                                cell(program, *row));
+    return diags.report<diag::HasCommunication>(
+        locationOf(program, *row, sources), program.rankOf(*row).value,
+        cell(program, *row));
   if (!index.fits())
     return diags.report<diag::TooFewActions>({}, program.size(),
                                              index.numPairs());
@@ -109,7 +109,7 @@ void ppcc::reportStuck(const CommPlan &plan, const Inboxes &inboxes,
                        RankId rank) {
   auto [row, slotBit, source] = inboxes.blocked(rank);
   Action action = plan.program[row];
-  Place place = placeOf(plan.program, row, plan.sources);
+  Location place = locationOf(plan.program, row, plan.sources);
   std::string cell = ppcc::cell(plan.program, action);
   if (slotBit)
     plan.diags.report<diag::CommStuck>(

@@ -19,7 +19,7 @@ public:
   CommWriter(const Program &program, Rows &result, PlanTimes *times);
 
   /// What is noted of the rows that are written next.
-  void note(PlanTimes::OfRow times) { now = times; }
+  void setRowTimes(PlanTimes::OfRow times) { rowTimes = times; }
 
   /// The next row of `rank` that is not copied yet; end(rank) when all are.
   ActionId next(RankId rank) const { return ActionId(nextRow[rank.value]); }
@@ -48,7 +48,7 @@ private:
   const Program &program;
   Rows &result;
   PlanTimes *times;
-  PlanTimes::OfRow now;
+  PlanTimes::OfRow rowTimes;
   std::vector<uint32_t> nextRow, cursor;
   KindId sendOf[slot::count], recvOf[slot::count];
 };
@@ -56,10 +56,10 @@ private:
 /// Empty rows, as many for each rank as it has with its messages; nothing,
 /// after a diagnostic, when the program has some already, is far too short, or
 /// too long.
-std::optional<Rows> roomForMessages(const Program &program,
-                                    const ProgramIndex &index,
-                                    DiagnosticEngine &diags,
-                                    SourceManager &sources);
+std::optional<Rows> allocateWithMessages(const Program &program,
+                                         const ProgramIndex &index,
+                                         DiagnosticEngine &diags,
+                                         SourceManager &sources);
 
 /// What an order works with.
 struct CommPlan {

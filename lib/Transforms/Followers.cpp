@@ -18,9 +18,9 @@ struct Key {
   auto operator<=>(const Key &) const = default;
 };
 
-class Followers {
+class MessageFollowers {
 public:
-  explicit Followers(const Program &program)
+  explicit MessageFollowers(const Program &program)
       : program(program), rows(program.size()) {
     for (KindId kind : program.kinds().ids())
       if (llvm::any_of(program.kinds()[kind].rules, [&](const KindRule &rule) {
@@ -31,7 +31,7 @@ public:
       for (RankId rank : program.ranks())
         for (ActionId row : program.rows(rank))
           if (llvm::is_contained(kinds, program.kind(row)) &&
-              !program.joined(row) && !program.isFarEnd(program[row], rank))
+              !program.joined(row) && !program.isPeerSide(program[row], rank))
             rows.set(row.value);
   }
 
@@ -112,7 +112,7 @@ private:
 PassResult ppcc::placeAroundFollowers(
     Program &program,
     function_ref<std::optional<Program>(const Program &)> place) {
-  Followers followers(program);
+  MessageFollowers followers(program);
   std::optional<Program> result;
   if (followers.empty())
     result = place(program);

@@ -15,8 +15,8 @@ using namespace ppcc;
 static constexpr Time planLatency = cost::unit / 20;
 
 static constexpr CommOrderInfo orders[] = {
-#define COMM_ORDER(Name, Text, Plan, KeepsPrefetch, Summary)                   \
-  {CommOrder::Name, Text, Summary, Plan, KeepsPrefetch},
+#define COMM_ORDER(Name, Text, Plan, RespectsPrefetch, Summary)                \
+  {CommOrder::Name, Text, Summary, Plan, RespectsPrefetch},
 #include "ppcc/Transforms/CommOrders.def"
 #undef COMM_ORDER
 };
@@ -52,9 +52,9 @@ static std::optional<Program> injectBest(const Program &program,
                                          InjectCommOptions options,
                                          DiagnosticEngine &diags,
                                          SourceManager &sources) {
-  if (program.size() > mostActionsOfBest)
+  if (program.size() > maxActionsForBest)
     return diags.report<diag::TooLargeForBest>({}, program.size(),
-                                               mostActionsOfBest);
+                                               maxActionsForBest);
   auto with = [&](CommOrder order) {
     options.order = order;
     return injectComm(program, options, diags, sources);
@@ -65,7 +65,7 @@ static std::optional<Program> injectBest(const Program &program,
   std::optional<Time> end = endOf(*best, options.transports);
   for (const CommOrderInfo &info : orders) {
     if (!info.plan || info.order == CommOrder::ReadyTime ||
-        (options.prefetch && !info.keepsPrefetch))
+        (options.prefetch && !info.respectsPrefetch))
       continue;
     auto other = with(info.order);
     if (!other)
@@ -90,7 +90,7 @@ std::optional<Program> ppcc::injectComm(const Program &program,
   if (!planMessages)
     return program;
   const ProgramIndex &index = Analyses(program).index();
-  auto result = roomForMessages(program, index, diags, sources);
+  auto result = allocateWithMessages(program, index, diags, sources);
   if (!result)
     return std::nullopt;
   Durations durations(program);

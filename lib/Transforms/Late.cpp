@@ -12,8 +12,8 @@ class Late {
 public:
   explicit Late(CommPlan &plan)
       : plan(plan), program(plan.program), writer(plan.writer),
-        edges(program, plan.index), sent(edges.lanes().size()),
-        received(edges.lanes().size()), turns(edges.size()) {
+        edges(program, plan.index), sent(edges.channels().size()),
+        received(edges.channels().size()), sequenceOf(edges.size()) {
     for (ActionId row : program.rows())
       forEachMessage(program, plan.index, program[row],
                      [&](uint8_t slotBit, StageId reader) {
@@ -57,15 +57,16 @@ private:
                            one.slotBit) != one.producer)
       return;
     Message message = messageOf(producer, one.slotBit, one.reader);
-    sent[message.lane].push_back(one);
-    turns[message.number] = static_cast<uint32_t>(sent[message.lane].size());
+    sent[message.channel].push_back(one);
+    sequenceOf[message.number] =
+        static_cast<uint32_t>(sent[message.channel].size());
   }
 
   /// Receives what comes on the lane up to the message.
   void receiveUpTo(Message message) {
-    for (uint32_t &next = received[message.lane]; next < turns[message.number];
-         ++next) {
-      const Sent &one = sent[message.lane][next];
+    for (uint32_t &next = received[message.channel];
+         next < sequenceOf[message.number]; ++next) {
+      const Sent &one = sent[message.channel][next];
       writer.receive(program[one.producer], one.slotBit, one.reader);
     }
   }
@@ -119,7 +120,7 @@ private:
   EdgeIndex edges;
   std::vector<std::vector<Sent>> sent; ///< By lane, in order.
   std::vector<uint32_t> received;      ///< By lane: how many of these.
-  std::vector<uint32_t> turns; ///< By message: how many are sent with it.
+  std::vector<uint32_t> sequenceOf; ///< By message: how many are sent with it.
 };
 
 } // namespace

@@ -43,7 +43,8 @@ public:
         index(Analyses(program).index()), style(plan.calls), posting(posting) {}
 
   std::optional<Program> run() {
-    auto rows = roomForMessages(program, index, context.diags, context.sources);
+    auto rows =
+        allocateWithMessages(program, index, context.diags, context.sources);
     if (!rows)
       return std::nullopt;
     findSteps();
@@ -87,7 +88,7 @@ private:
   void addRow(ActionId row) {
     stepOf[row.value] = steps.size();
     for (uint8_t slotBit :
-         slotsIn(program.kindOf(row).defines & slot::moving)) {
+         slotsIn(program.kindOf(row).defines & slot::crossStage)) {
       unsigned side = sideOf(slotBit);
       numberOf[row.value] = stepsOf[side].size() - firstOf[side].back();
       stepsOf[side].push_back(steps.size());
@@ -209,9 +210,11 @@ private:
   /// Deals the posts out to calls, by what they have in common.
   void numberCalls(StepInfo before, StepInfo after) {
     // A ring has one call, except where it turns from forwards to backwards.
-    bool isTurn = after.slots != 0 && before.slots != after.slots &&
-                  before.slots != slot::moving && after.slots != slot::moving;
-    bool isWhole = style == CallStyle::Ring && before.slots != 0 && !isTurn;
+    bool changesDirection = after.slots != 0 && before.slots != after.slots &&
+                            before.slots != slot::crossStage &&
+                            after.slots != slot::crossStage;
+    bool isWhole =
+        style == CallStyle::Ring && before.slots != 0 && !changesDirection;
     if (isWhole || posts.size() < 2)
       return;
     // An exchange is part of a phase.

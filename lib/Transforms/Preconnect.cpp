@@ -63,7 +63,7 @@ std::vector<RankPair> ppcc::connectionOrder(uint32_t numRanks,
 
 PassResult ppcc::preconnect(Program &program, PassContext &) {
   std::vector<RankPair> pairs;
-  for (auto [ranks, first] : talkingPairs(program))
+  for (auto [ranks, first] : communicatingPairs(program))
     pairs.push_back(ranks);
   pairs = connectionOrder(program.numRanks(), pairs);
   if (pairs == program.preconnect())

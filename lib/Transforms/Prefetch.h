@@ -17,8 +17,8 @@ public:
 
   /// Whether the message of the action in row `producer` may be placed now. If
   /// not, hasRun() gives it out later, with its `due`.
-  bool mayGo(ActionId producer, const Action &action, uint8_t slotBit,
-             StageId reader, Time due = 0);
+  bool mayPlace(ActionId producer, const Action &action, uint8_t slotBit,
+                StageId reader, Time due = 0);
 
   /// Notes that the item from `begin` to `end` of `rank` has run. Calls
   /// `go(producer, slotBit, reader, due)` for each message whose turn comes by
@@ -32,7 +32,7 @@ public:
         if (itemOf[message.number] != begin || state.lastItem == begin)
           return;
         state.lastItem = begin;
-        openItem(message.edge, go);
+        releaseItem(message.edge, go);
       });
   }
 
@@ -40,12 +40,12 @@ private:
   /// How far an edge has come.
   struct Progress {
     uint32_t next = 0, end = 0; ///< Of `order`: the messages kept back.
-    ActionId lastItem = nobody; ///< Of its readers, the last that has run.
+    ActionId lastItem = noItem; ///< Of its readers, the last that has run.
   };
-  static constexpr ActionId nobody{0xFFFFFFFF};
+  static constexpr ActionId noItem{0xFFFFFFFF};
   /// Of a message whose turn has, or has not, come; else it is kept back, and
   /// this is its producer.
-  static constexpr ActionId open{0xFFFFFFFF}, closed{0xFFFFFFFE};
+  static constexpr ActionId released{0xFFFFFFFF}, unreleased{0xFFFFFFFE};
 
   template <class Visit>
   void forEachInput(RankId rank, ActionId row, Visit visit) const {
@@ -55,15 +55,15 @@ private:
   }
 
   /// Lets the messages of the next item of an edge go.
-  template <class Go> void openItem(uint32_t edge, Go go) {
+  template <class Go> void releaseItem(uint32_t edge, Go go) {
     Progress &state = progress[edge];
     if (state.next == state.end)
       return;
     ActionId item = itemOf[order[state.next]];
     while (state.next != state.end && itemOf[order[state.next]] == item) {
       uint32_t message = order[state.next++];
-      ActionId producer = std::exchange(states[message], open);
-      if (producer != closed)
+      ActionId producer = std::exchange(states[message], released);
+      if (producer != unreleased)
         go(producer, edges.edges()[edge].slotBit, edges.edges()[edge].to,
            dues[message]);
     }

@@ -16,7 +16,7 @@
 
 #include "ppcc/Analysis/EventRun.h"
 #include "ppcc/Basic/Diagnostics/Transforms.h"
-#include "ppcc/IR/Place.h"
+#include "ppcc/IR/Location.h"
 
 using namespace ppcc;
 
@@ -28,22 +28,22 @@ public:
       : plan(plan), program(plan.program), writer(plan.writer),
         inboxes(program, plan.index), ranks(program.ranksBegun()) {
     EventRun<RowClock> run(program, plan.index, nullptr,
-                           {nullptr, /*inLine=*/true},
-                           RowClock(program, plan.durations, alone));
+                           {nullptr, /*inProgramOrder=*/true},
+                           RowClock(program, plan.durations, uncontended));
     isTimed = run.run() && run.isWhole();
     for (ActionId row : program.rows()) {
       Action action = program[row];
       if (program.kindOf(action).isCompute() &&
           action.microbatch == program.pipe(action.pipe).firstMicrobatch)
-        mostSlack += plan.durations.of(action);
+        maxSlack += plan.durations.of(action);
     }
     if (plan.prefetch)
       prefetch.emplace(program, plan.index, *plan.prefetch);
     if (plan.times) {
       std::tie(plan.times->starts, plan.times->ends) =
-          std::tie(alone.starts, alone.ends);
+          std::tie(uncontended.starts, uncontended.ends);
       plan.times->slacks.resize(program.size());
-      plan.times->mostSlack = mostSlack;
+      plan.times->maxSlack = maxSlack;
     }
   }
 
@@ -117,13 +117,13 @@ private:
   void finishItem(RankId rank, Time end) {
     ActionId first = inboxes.begin(rank), last = inboxes.end(rank);
     const KindInfo &info = program.kindOf(first);
-    if (!info.hasFarEnd() || info.occupiesRank()) // What moves keeps none busy.
+    if (!info.isMove() || info.occupiesRank()) // What moves keeps none busy.
       ranks[rank.value].computeFree = end;
-    writer.note({end});
+    writer.setRowTimes({end});
     writer.copyItem(rank);
     inboxes.advance(rank);
     for (ActionId row : RowRange{first, last})
-      handOn(rank, row, end);
+      deliverResults(rank, row, end);
     if (prefetch)
       prefetch->hasRun(
           rank, first, last,
@@ -136,7 +136,7 @@ private:
   }
 
   /// Hands on the results of `row`, which ended at `end`.
-  void handOn(RankId rank, ActionId row, Time end) {
+  void deliverResults(RankId rank, ActionId row, Time end) {
     Action action = program[row];
     RankId home = program.rankOfStage(action.pipe, action.stage);
     forEachReader(
@@ -146,13 +146,14 @@ private:
             inboxes.deliver(action, slotBit, reader, to, end);
             return;
           }
-          Time slack = std::min(slackOf(row, slotBit, reader), mostSlack),
+          Time slack = std::min(slackOf(row, slotBit, reader), maxSlack),
                due = end + slack / 2;
           if (auto readerRow = plan.index.definer(action.pipe, reader,
                                                   action.microbatch, slotBit);
               plan.times && readerRow)
             plan.times->slacks[readerRow->value] = slack;
-          if (!prefetch || prefetch->mayGo(row, action, slotBit, reader, due))
+          if (!prefetch ||
+              prefetch->mayPlace(row, action, slotBit, reader, due))
             messages.push({due, slack, rank, row, slotBit, reader});
         });
   }
@@ -167,11 +168,12 @@ private:
     auto sources = plan.index.sourcesOf(action.pipe, reader, slotBit);
     constexpr size_t few = 4;
     if (sources.size() <= few)
-      return alone.starts[row->value] - lastArrival(action, slotBit, reader);
+      return uncontended.starts[row->value] -
+             lastArrival(action, slotBit, reader);
     auto [known, isNew] = arrivals.try_emplace({row->value, slotBit});
     if (isNew)
       known->second = lastArrival(action, slotBit, reader);
-    return alone.starts[row->value] - known->second;
+    return uncontended.starts[row->value] - known->second;
   }
 
   /// The row of a stage that computes a slot of an action's microbatch.
@@ -187,11 +189,12 @@ private:
     for (StageId source : plan.index.sourcesOf(action.pipe, reader, slotBit)) {
       bool isLocal = program.rankOfStage(action.pipe, source) ==
                      program.rankOfStage(action.pipe, reader);
-      Time way = isLocal ? 0
-                         : plan.durations.ofEdge(action.pipe, source, reader,
-                                                 action.microbatch);
+      Time latency = isLocal ? 0
+                             : plan.durations.ofEdge(action.pipe, source,
+                                                     reader, action.microbatch);
       last = std::max(last,
-                      alone.ends[rowOf(action, source, slotBit)->value] + way);
+                      uncontended.ends[rowOf(action, source, slotBit)->value] +
+                          latency);
     }
     return last;
   }
@@ -206,7 +209,7 @@ private:
     here = there = std::max({message.due, here, there}) +
                    plan.durations.ofEdge(producer.pipe, producer.stage,
                                          message.reader, producer.microbatch);
-    writer.note({message.due, message.slack, there, message.producer.value});
+    writer.setRowTimes({message.due, message.slack, there, message.producer.value});
     writer.message(producer, message.rank, message.slotBit, message.reader);
     if (inboxes.deliver(producer, message.slotBit, message.reader, to, there))
       start(to);
@@ -215,7 +218,7 @@ private:
   CommPlan &plan;
   const Program &program;
   CommWriter &writer;
-  RowTimes alone;       ///< With messages that never wait for each other.
+  RowTimes uncontended; ///< With messages that never wait for each other.
   bool isTimed = false; ///< Whether all rows have these.
   /// Of readers with many edges, by row and slot.
   DenseMap<std::pair<uint32_t, uint8_t>, Time> arrivals;
@@ -223,7 +226,7 @@ private:
   std::vector<Rank> ranks;
   /// What the first microbatches take on all stages: no slack grows with their
   /// number.
-  Time mostSlack = 0;
+  Time maxSlack = 0;
   Queue<Running> running;
   Queue<Message> messages;
   std::optional<Prefetch> prefetch;
@@ -234,5 +237,5 @@ private:
 bool ppcc::planReadyTime(CommPlan &plan) {
   if (plan.durations.fits(plan.program, plan.messages))
     return ReadyTime(plan).run();
-  return plan.diags.report<diag::PlanTooLong>(Place(plan.program.name()));
+  return plan.diags.report<diag::PlanTooLong>(Location(plan.program.name()));
 }

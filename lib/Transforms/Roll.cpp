@@ -1,7 +1,7 @@
 // Turns what repeats itself on a rank into loops.
 #include "ppcc/Transforms/Roll.h"
 
-#include "ppcc/Analysis/FlatFacts.h"
+#include "ppcc/Analysis/PeakUsage.h"
 #include "ppcc/IR/Loops.h"
 
 using namespace ppcc;
@@ -25,13 +25,13 @@ public:
   uint64_t operator[](uint32_t i) const { return symbols[i]; }
 
   /// The length that what begins at `i` and at `j`, behind it, have in common.
-  uint32_t commonFrom(uint32_t i, uint32_t j) const {
+  uint32_t extendRight(uint32_t i, uint32_t j) const {
     return longest(size() - j, [&](uint32_t length) {
       return hash(i, i + length) == hash(j, j + length);
     });
   }
   /// The same of what ends before `i` and before `j`.
-  uint32_t commonBefore(uint32_t i, uint32_t j) const {
+  uint32_t extendLeft(uint32_t i, uint32_t j) const {
     return longest(i, [&](uint32_t length) {
       return hash(i - length, i) == hash(j - length, j);
     });
@@ -74,11 +74,11 @@ private:
 struct Repeat {
   uint32_t begin, end, period;
 
-  uint32_t turns() const { return (end - begin) / period; }
+  uint32_t iterations() const { return (end - begin) / period; }
   /// The rows that a loop leaves out; it costs some itself.
   uint32_t saved() const {
     constexpr uint32_t price = 2;
-    uint32_t rows = turns() < 2 ? 0 : (turns() - 1) * period;
+    uint32_t rows = iterations() < 2 ? 0 : (iterations() - 1) * period;
     return rows > price ? rows - price : 0;
   }
   bool operator<(const Repeat &other) const {
@@ -101,7 +101,7 @@ public:
       return {};
     numberRows();
     findGroups();
-    shorten();
+    compressRepeats();
     findRepeats();
     return choose();
   }
@@ -138,10 +138,11 @@ private:
   }
 
   /// Makes the sequence of the symbols, where a mark stands for what lies in
-  /// the middle of many short turns. All that is found in it is widened in the
+  /// the middle of many short iterations. All that is found in it is widened in the
   /// whole.
-  void shorten() {
-    constexpr uint32_t mostPeriod = 64, least = 8, kept = 2, none = UINT32_MAX;
+  void compressRepeats() {
+    constexpr uint32_t maxPeriod = 64, minIterations = 8, kept = 2,
+                       none = UINT32_MAX;
     std::vector<uint64_t> shorter;
     uint32_t taken = 0; // Of the rows.
     auto takeUntil = [&](uint32_t end) {
@@ -157,23 +158,23 @@ private:
       for (uint32_t k = 0; k != 4; ++k)
         hash = (hash ^ symbols[i - k]) * 0x9E3779B97F4A7C15;
       uint32_t seen = std::exchange(last[hash >> 52], i), period = i - seen;
-      if (seen == none || period > mostPeriod)
+      if (seen == none || period > maxPeriod)
         continue;
       uint32_t begin = std::max(seen, taken), end = i;
       while (end != rows && symbols[end] == symbols[end - period])
         ++end;
       while (begin > taken && symbols[begin - 1] == symbols[begin - 1 + period])
         --begin;
-      uint32_t turns = (end - begin) / period;
-      if (turns < least)
+      uint32_t iterations = (end - begin) / period;
+      if (iterations < minIterations)
         continue;
       takeUntil(begin + kept * period);
-      uint64_t mark = turns - 2 * kept;
+      uint64_t mark = iterations - 2 * kept;
       for (uint32_t k = begin; k != begin + period; ++k)
         mark = (mark ^ symbols[k]) * 0x9E3779B97F4A7C15;
       places.push_back(taken);
       shorter.push_back(mark | uint64_t(1) << 63);
-      taken += (turns - 2 * kept) * period;
+      taken += (iterations - 2 * kept) * period;
       i = end - 1;
     }
     takeUntil(rows);
@@ -197,10 +198,10 @@ private:
   /// or in the opposite order.
   void findRepeats() {
     uint32_t size = sequence->size();
-    for (bool opposite : {false, true}) {
+    for (bool reversedOrder : {false, true}) {
       std::vector<uint32_t> next{size};
       for (uint32_t i = size; i-- != 0;) {
-        while (next.size() > 1 && precedes(i, next.back(), opposite))
+        while (next.size() > 1 && precedes(i, next.back(), reversedOrder))
           next.pop_back();
         addRepeat(i, next.back());
         next.push_back(i);
@@ -209,17 +210,17 @@ private:
   }
 
   /// Whether the rest from `i` on comes before that from `j` on, behind it.
-  bool precedes(uint32_t i, uint32_t j, bool opposite) const {
-    uint32_t same = sequence->commonFrom(i, j);
+  bool precedes(uint32_t i, uint32_t j, bool reversedOrder) const {
+    uint32_t same = sequence->extendRight(i, j);
     if (j + same == sequence->size())
       return false; // What ends first comes first.
     uint64_t a = (*sequence)[i + same], b = (*sequence)[j + same];
-    return opposite ? b < a : a < b;
+    return reversedOrder ? b < a : a < b;
   }
 
   void addRepeat(uint32_t i, uint32_t j) {
-    uint32_t begin = i - sequence->commonBefore(i, j);
-    uint32_t end = j + sequence->commonFrom(i, j);
+    uint32_t begin = i - sequence->extendLeft(i, j);
+    uint32_t end = j + sequence->extendRight(i, j);
     uint32_t period = places[j] - places[i];
     if (!found.insert({begin, j - i}).second)
       return;
@@ -253,7 +254,7 @@ private:
     while (!repeats.empty()) {
       Repeat repeat = repeats.top();
       repeats.pop();
-      uint32_t end = repeat.begin + repeat.turns() * repeat.period;
+      uint32_t end = repeat.begin + repeat.iterations() * repeat.period;
       auto after = taken.lower_bound(repeat.begin);
       if (after != taken.begin() &&
           std::prev(after)->second.end > repeat.begin) {
@@ -320,7 +321,7 @@ Program ppcc::rolled(const Program &program) {
     };
     for (const Repeat &repeat : RankRoller(program, rank, siteOf).run()) {
       Loop loop;
-      loop.count = repeat.turns();
+      loop.count = repeat.iterations();
       loop.begin = append(ActionId(begin.value + repeat.begin));
       ActionId second(row.value + repeat.period);
       loop.advance = static_cast<int32_t>(program[second].microbatch -
@@ -331,14 +332,14 @@ Program ppcc::rolled(const Program &program) {
     }
     append(program.end(rank));
   }
-  return program.restated(std::move(result));
+  return program.withEquivalentRows(std::move(result));
 }
 
 PassResult ppcc::roll(Program &program, PassContext &) {
   Program result = rolled(program);
   if (result.loops().empty())
     return PassResult::Unchanged;
-  FlatFacts facts = flatFacts(program);
+  PeakUsage facts = peakUsage(program);
   program = std::move(result);
   keep(std::move(facts), program);
   return PassResult::Changed;

@@ -32,14 +32,14 @@ public:
   }
 
   void item(RankId rank, ActionId, ActionId) {
-    writer.note({sweeps->sweep()});
+    writer.setRowTimes({sweeps->sweep()});
     writer.copyItem(rank);
   }
 
   void result(ActionId row, RankId rank, uint8_t slotBit, StageId reader) {
     Action action = program[row];
-    writer.note({sweeps->sweep(), 0, 0, row.value});
-    if (!prefetch || prefetch->mayGo(row, action, slotBit, reader))
+    writer.setRowTimes({sweeps->sweep(), 0, 0, row.value});
+    if (!prefetch || prefetch->mayPlace(row, action, slotBit, reader))
       writer.message(action, rank, slotBit, reader);
   }
 

@@ -1,6 +1,6 @@
 // Checks that no more receives of an edge wait for their readers than asked
 // for.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -11,11 +11,11 @@ namespace {
 /// Counts for each edge the items that wait for what is posted: a group that
 /// reads several messages of an edge counts once, since no order could post one
 /// of them later.
-class BufferChecker : Judge {
+class BufferChecker : CheckerBase {
 public:
   BufferChecker(const Program &program, const ReceiveBuffers &buffers,
                 uint32_t bound, PassContext &context)
-      : Judge(program, context), buffers(buffers), edges(buffers.edges()),
+      : CheckerBase(program, context), buffers(buffers), edges(buffers.edges()),
         bound(bound), readers(edges.edges().size()),
         reported(edges.edges().size()) {}
 
@@ -55,10 +55,10 @@ private:
     if (++readers[edge] <= bound || reported.test(edge))
       return;
     reported.set(edge);
-    tell(edge, row);
+    reportEarlyReceive(edge, row);
   }
 
-  void tell(uint32_t edge, ActionId row) {
+  void reportEarlyReceive(uint32_t edge, ActionId row) {
     auto [first, nextItem] = outstanding(edge, row);
     auto builder = report<diag::ReceiveTooEarly>(
         row, cell(row), edges.edges()[edge].from.value, bound);

@@ -1,5 +1,5 @@
 // Checks that all members of a collective join it, in one order on every rank.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Analysis/EventGraph.h"
 #include "ppcc/Analysis/WaitCycle.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
@@ -10,19 +10,19 @@ using namespace ppcc;
 
 namespace {
 
-class CollectiveChecker : IndexedJudge {
+class CollectiveChecker : IndexedCheckerBase {
 public:
-  using IndexedJudge::IndexedJudge;
+  using IndexedCheckerBase::IndexedCheckerBase;
 
   void check() {
     size_t before = context.diags.errorCount();
     for (ActionId row : program.rows())
       if (!isMember(row) && !isSaturated())
         report<diag::NotAMember>(row, cell(program[row]));
-    for (uint32_t meeting = 0; meeting != rules.numMeetings() && !isSaturated();
-         ++meeting)
-      checkMembers(meeting);
-    // The order of a meeting that some rank misses says nothing.
+    for (uint32_t collective = 0;
+         collective != rules.numCollectives() && !isSaturated(); ++collective)
+      checkMembers(collective);
+    // The order of a collective that some rank misses says nothing.
     if (context.diags.errorCount() == before)
       for (uint32_t lane = 0; lane != program.kinds().lanes().size(); ++lane)
         checkOrder(lane);
@@ -40,11 +40,11 @@ private:
     const KindInfo &info = program.kindOf(action);
     const Pipe &own = program.pipe(action.pipe);
     std::vector<RankId> ranks;
-    if (info.meeting == Meeting::All) {
+    if (info.collective == Collective::All) {
       llvm::append_range(ranks, program.ranks());
-    } else if (info.hasFarEnd()) {
-      ranks = {own.rankOfStage[action.stage.value], program.otherEnd(action)};
-    } else if (info.meeting == Meeting::Replicas) {
+    } else if (info.isMove()) {
+      ranks = {own.rankOfStage[action.stage.value], program.peerRank(action)};
+    } else if (info.collective == Collective::Replicas) {
       for (const Pipe &pipe : program.pipes())
         if (action.stage.value < pipe.numStages())
           ranks.push_back(pipe.rankOfStage[action.stage.value]);
@@ -58,8 +58,8 @@ private:
     return ranks;
   }
 
-  void checkMembers(uint32_t meeting) {
-    auto members = rules.members(meeting);
+  void checkMembers(uint32_t collective) {
+    auto members = rules.members(collective);
     auto rankOf = [&](ActionId row) { return program.rankOf(row); };
     if (!isMember(members.front()))
       return;
@@ -73,8 +73,8 @@ private:
     }
   }
 
-  /// Lets the ranks join the meetings of a lane one after the other, as far as
-  /// they come.
+  /// Lets the ranks join the collectives of a lane one after the other, as far
+  /// as they come.
   void checkOrder(uint32_t lane) {
     Rows rows;
     std::vector<ActionId> origins; ///< By row.
@@ -82,21 +82,22 @@ private:
       rows.beginRank();
       for (ActionId row : program.rows(rank))
         if (const KindInfo &info = program.kindOf(row);
-            info.meets() && info.lane == lane && rules.meetingOf(row)) {
+            info.isCollective() && info.lane == lane &&
+            rules.collectiveOf(row)) {
           Action action = program[row];
           action.joined = false;
           rows.append(action);
           origins.push_back(row);
         }
     }
-    Program meetings = program.withRows(std::move(rows));
-    ProgramIndex index(meetings);
-    EventGraph graph(meetings, index, nullptr, {});
+    Program collectives = program.withRows(std::move(rows));
+    ProgramIndex index(collectives);
+    EventGraph graph(collectives, index, nullptr, {});
     if (graph.run())
       return;
     std::vector<ActionId> heads;
     std::vector<RankId> ranks;
-    for (const EventGraph::Block &block : graph.shortestCircle()) {
+    for (const EventGraph::Block &block : graph.shortestCycle()) {
       heads.push_back(origins[block.blocked.value]);
       ranks.push_back(program.rankOf(heads.back()));
     }

@@ -1,6 +1,6 @@
 // Checks that each edge between ranks has one send and one receive a
 // microbatch, in place.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -9,10 +9,11 @@ using namespace ppcc;
 namespace {
 
 /// Programs without any communication pass: it is injected later.
-class CommChecker : IndexedJudge {
+class CommChecker : IndexedCheckerBase {
 public:
   CommChecker(const Program &program, PassContext &context)
-      : IndexedJudge(program, context), groups(Analyses(program).groups()) {
+      : IndexedCheckerBase(program, context),
+        groups(Analyses(program).groups()) {
     for (ActionId i : program.rows())
       rows += !program.kindOf(i).isCompute();
     for (PipeId pipe : program.pipeIds())
@@ -25,8 +26,8 @@ public:
     if (rows == 0)
       return;
     if (needed > rows)
-      return context.diags.refuse<diag::TooFewMessages>(Place(program.name()),
-                                                        rows, 2 * needed);
+      return context.diags.refuse<diag::TooFewMessages>(
+          Location(program.name()), rows, 2 * needed);
     const MessageIndex &messages = Analyses(program).messages();
     assert(messages.size() == needed && "both count the edges between ranks");
     if (!messages.isWhole())
@@ -70,7 +71,7 @@ private:
 
   /// Reports a send or receive that no edge between ranks asks for.
   void reportStray(ActionId row, const Action &action) {
-    auto [from, to] = program.wayOf(action);
+    auto [from, to] = program.endpointsOf(action);
     const Pipe &pipe = program.pipe(action.pipe);
     uint8_t slotBit = program.kindOf(action).mainSlot();
     if (action.hasPeer() &&
@@ -88,7 +89,7 @@ private:
                                    pipe.firstMicrobatch, edge.slotBit);
     auto endAt = [&](End end, uint32_t mb) {
       uint32_t number = first.number + (mb - pipe.firstMicrobatch);
-      return endOf(messages, {number, first.lane}, end);
+      return endOf(messages, {number, first.channel}, end);
     };
     for (End end : {SendEnd, RecvEnd}) {
       StageId stage = end == SendEnd ? edge.from : edge.to;

@@ -1,5 +1,5 @@
 // Checks that each stage does its work exactly once for each microbatch.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -14,9 +14,9 @@ struct Run {
   bool operator==(const Run &) const = default;
 };
 
-std::string quoted(const SmallVectorImpl<StringRef> &letters,
+std::string quoted(const SmallVectorImpl<StringRef> &mnemonic,
                    StringRef separator) {
-  return "`" + llvm::join(letters, fmt::format("`{}`", separator)) + "`";
+  return "`" + llvm::join(mnemonic, fmt::format("`{}`", separator)) + "`";
 }
 
 /// The kinds that would do the work of `slots`: `B` (or `I` and `W`).
@@ -25,12 +25,12 @@ std::string kindsFor(const KindTable &kinds, uint8_t slots) {
   uint8_t rest = slots;
   for (const KindInfo &info : kinds.rows()) {
     if (info.isCompute() && info.defines && !(info.defines & ~rest)) {
-      whole.push_back(info.letters);
+      whole.push_back(info.mnemonic);
       rest &= ~info.defines;
     }
     if (info.isCompute() && info.defines == info.mainSlot() &&
         (info.defines & slots))
-      parts.push_back(info.letters);
+      parts.push_back(info.mnemonic);
   }
   if (whole.size() > 1 || parts.size() <= 1)
     return quoted(whole, " and no ");
@@ -42,9 +42,9 @@ std::string span(StringRef one, StringRef many, uint32_t first, uint32_t last) {
                        : fmt::format("{} {} to {}", many, first, last);
 }
 
-class CompletenessChecker : IndexedJudge {
+class CompletenessChecker : IndexedCheckerBase {
 public:
-  using IndexedJudge::IndexedJudge;
+  using IndexedCheckerBase::IndexedCheckerBase;
 
   void check() {
     checkPresent();
@@ -133,7 +133,7 @@ private:
       std::string where =
           span("stage", "stages", firstStage, endStage - 1) + ofPipe(pipe);
       auto present = lastPresent(pipe, StageId(firstStage), run);
-      Place at = present ? place(*present) : Place(program.name());
+      Location at = present ? place(*present) : Location(program.name());
       auto builder = context.diags.report<diag::MissingWork>(
           at, span("microbatch", "microbatches", run.first, run.last), where,
           run.first == run.last ? "has" : "have",
@@ -155,20 +155,20 @@ private:
 };
 
 /// Checks what declared actions ask for.
-class DeclaredChecker : IndexedJudge {
+class DeclaredChecker : IndexedCheckerBase {
 public:
-  using IndexedJudge::IndexedJudge;
+  using IndexedCheckerBase::IndexedCheckerBase;
 
   void check() {
     for (RankId rank : program.ranks())
       for (ActionId row : program.rows(rank))
         if (!isSaturated() && program.kindOf(row).isDeclared())
           enter(row, rank.value,
-                program.isFarEnd(program[row], rank) ? farEnds : rows);
+                program.isPeerSide(program[row], rank) ? peerRows : rows);
     bool hasMessages = program.firstMessage().has_value();
-    for (const RuleIndex::Lack &lack : index.rules().lacks())
+    for (const RuleIndex::UnmetRule &lack : index.rules().unmetRules())
       if (!isSaturated())
-        checkLack(lack, hasMessages);
+        checkUnmetRule(lack, hasMessages);
     for (KindId kind : program.kinds().ids())
       if (program.kinds()[kind].isRequired && !isSaturated())
         checkRequired(kind);
@@ -196,22 +196,22 @@ private:
                 cell(action), rank);
   }
 
-  void checkLack(const RuleIndex::Lack &lack, bool hasMessages) {
+  void checkUnmetRule(const RuleIndex::UnmetRule &lack, bool hasMessages) {
     Action action = program[lack.row];
     const KindInfo &info = program.kindOf(action);
     const KindRule &rule = info.rules[lack.rule];
-    SmallVector<StringRef> letters;
+    SmallVector<StringRef> mnemonic;
     bool areMessages = true, anyByMicrobatch = false;
     for (KindId kind : rule.kinds) {
-      letters.push_back(program.kinds()[kind].letters);
+      mnemonic.push_back(program.kinds()[kind].mnemonic);
       areMessages &= !program.kinds()[kind].isCompute();
       anyByMicrobatch |= program.kinds()[kind].scope == KindScope::Microbatch;
     }
     if (areMessages && !hasMessages)
       return; // They are placed later.
-    report<diag::LacksOther>(
+    report<diag::RelatedActionMissing>(
         lack.row, cell(action), rule.isBefore ? "before" : "after",
-        quoted(letters, " or "),
+        quoted(mnemonic, " or "),
         info.scope == KindScope::Rank ? "none on its rank"
         : info.scope == KindScope::Microbatch && anyByMicrobatch
             ? "none of its stage and microbatch"
@@ -245,15 +245,15 @@ private:
           if (isByMicrobatch)
             where =
                 fmt::format("microbatch {} of {}", action.microbatch, where);
-          report<diag::RequiredMissing>(*present, where, info.letters,
+          report<diag::RequiredMissing>(*present, where, info.mnemonic,
                                         cell(*present));
           return;
         }
     }
   }
 
-  DenseMap<Work, uint32_t> rows;    ///< The first of each work.
-  DenseMap<Work, uint32_t> farEnds; ///< The same, on the other rank.
+  DenseMap<Work, uint32_t> rows;     ///< The first of each work.
+  DenseMap<Work, uint32_t> peerRows; ///< The same, on the other rank.
 };
 
 } // namespace

@@ -1,22 +1,22 @@
 // Checks that no rank waits for itself along the data, and explains the
-// shortest circle of waits where one does.
-#include "Circle.h"
+// shortest cycle of waits where one does.
+#include "CycleReporter.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;
 
 namespace {
 
-/// Tells the user of a circle of ranks, in each of which a row needs one of the
+/// Tells the user of a cycle of ranks, in each of which a row needs one of the
 /// next.
-class DataCircle : CircleTeller {
+class DataCycleReporter : CycleReporter {
 public:
-  using CircleTeller::CircleTeller;
+  using CycleReporter::CycleReporter;
 
-  void tell() const {
-    ActionId first = circle[0].blocked;
-    if (circle.size() == 1) {
-      ActionId needed = circle[0].need.row;
+  void reportCycle() const {
+    ActionId first = cycle[0].blocked;
+    if (cycle.size() == 1) {
+      ActionId needed = cycle[0].need.row;
       report<diag::RankWaitsForItself>(first, rankOf(first))
           .note(place(first), "rank {} runs {}, which needs `{}`",
                 rankOf(first), withPhase(first), cell(needed))
@@ -26,9 +26,9 @@ public:
                                            : "only after that");
       return;
     }
-    auto builder = report<diag::RanksWaitInCircle>(first, rankList(ranks()));
+    auto builder = report<diag::RanksWaitInCycle>(first, rankList(ranks()));
     forEachHop(builder, "ranks", [&](size_t i) { addHop(builder, i); });
-    ActionId last = circle.back().need.row;
+    ActionId last = cycle.back().need.row;
     if (last != first)
       builder.note(place(last), "rank {} runs {}{}", rankOf(last),
                    withPhase(last), behind(last, first));
@@ -47,8 +47,8 @@ private:
   /// Rank i runs what rank i - 1 needs only after what blocks it, which needs
   /// something of rank i + 1.
   void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
-    ActionId blocked = circle[i].blocked, needed = circle[i].need.row,
-             awaited = i == 0 ? blocked : circle[i - 1].need.row;
+    ActionId blocked = cycle[i].blocked, needed = cycle[i].need.row,
+             awaited = i == 0 ? blocked : cycle[i - 1].need.row;
     std::string what =
         awaited == blocked
             ? withPhase(blocked)
@@ -66,7 +66,8 @@ void ppcc::verifyDependences(const Program &program, PassContext &context) {
   const ProgramIndex *index = indexOf(program, context);
   if (!index)
     return;
-  EventGraph graph(program, *index, nullptr, {nullptr, /*inLine=*/true});
+  EventGraph graph(program, *index, nullptr,
+                   {nullptr, /*inProgramOrder=*/true});
   if (!graph.run())
-    DataCircle(program, context, graph).tell();
+    DataCycleReporter(program, context, graph).reportCycle();
 }

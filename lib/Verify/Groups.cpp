@@ -1,6 +1,6 @@
 // Checks that the members of a group need nothing of each other, and are either
 // compute actions or messages.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Analysis/Dependences.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
@@ -9,9 +9,9 @@ using namespace ppcc;
 
 namespace {
 
-class GroupChecker : IndexedJudge {
+class GroupChecker : IndexedCheckerBase {
 public:
-  using IndexedJudge::IndexedJudge;
+  using IndexedCheckerBase::IndexedCheckerBase;
 
   void check() {
     for (RankId rank : program.ranks())
@@ -24,7 +24,7 @@ private:
   /// Both are messages, or compute actions of the rank alone.
   static bool fitTogether(const KindInfo &a, const KindInfo &b) {
     auto standsAlone = [](const KindInfo &info) {
-      return info.isBeside() || info.meets();
+      return info.isAsync() || info.isCollective();
     };
     return a.isCompute() == b.isCompute() && !standsAlone(a) && !standsAlone(b);
   }

@@ -2,7 +2,7 @@
 // order.
 #include "Matching.h"
 
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/Verify/Passes.h"
@@ -17,8 +17,8 @@ const MessageIndex *ppcc::messagesOf(const Program &program,
   if (messages.fits())
     return &messages;
   if (!context.diags.hasErrors())
-    context.diags.report<diag::FarTooFewMessages>(Place(program.name()),
-                                                  program.size());
+    context.diags.report<diag::TooFewActionsForMessages>(
+        Location(program.name()), program.size());
   return nullptr;
 }
 
@@ -33,14 +33,14 @@ static bool checkPair(const Program &program, const MessageIndex &messages,
       !(sends ? messages.recv(*message) : messages.send(*message))) {
     reportAt<diag::MessageUnpaired>(
         program, context, row, cell(program, action),
-        sends ? "receive" : "send", program.otherEnd(action).value);
+        sends ? "receive" : "send", program.peerRank(action).value);
     return false;
   }
   ActionId first = sends ? *messages.send(*message) : *messages.recv(*message);
   if (first == row)
     return true;
   reportAt<diag::MessageRepeated>(program, context, row, cell(program, action))
-      .note(placeOf(program, first, context.sources), "the first is here");
+      .note(locationOf(program, first, context.sources), "the first is here");
   return false;
 }
 
@@ -60,23 +60,24 @@ std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
   if (messages.isInOrder())
     return {};
   constexpr uint32_t mismatched = 0xFFFFFFFF;
-  auto receives = receivesOfLanes(program, messages);
-  std::vector<uint32_t> sent(messages.lanes().size());
+  auto receives = receivesByChannel(program, messages);
+  std::vector<uint32_t> sent(messages.channels().size());
   std::vector<Mismatch> found;
   for (ActionId row : program.rows()) {
     if (!program.kindOf(row).isSend())
       continue;
     auto message = messages.of(program[row]);
     assert(message && messages.recv(*message) && "the messages are paired");
-    uint32_t &position = sent[message->lane];
+    uint32_t &position = sent[message->channel];
     if (position == mismatched)
       continue;
-    ActionId recv = receives[message->lane][position];
+    ActionId recv = receives[message->channel][position];
     if (recv == *messages.recv(*message)) {
       ++position;
       continue;
     }
-    found.push_back({row, recv, position, messages.lanes()[message->lane]});
+    found.push_back(
+        {row, recv, position, messages.channels()[message->channel]});
     position = mismatched;
   }
   return found;
@@ -85,30 +86,31 @@ std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
 namespace {
 
 /// Tells the user of messages that do not match.
-class MismatchTeller : Judge {
+class MismatchReporter : CheckerBase {
 public:
-  MismatchTeller(const Program &program, const MessageIndex &messages,
-                 PassContext &context)
-      : Judge(program, context), messages(messages) {}
+  MismatchReporter(const Program &program, const MessageIndex &messages,
+                   PassContext &context)
+      : CheckerBase(program, context), messages(messages) {}
 
-  void tell(const Mismatch &mismatch) const {
-    auto [send, recv, position, lane] = mismatch;
+  void reportMismatch(const Mismatch &mismatch) const {
+    auto [send, recv, position, channel] = mismatch;
     ActionId itsRecv = *messages.partner(send);
     if (uint8_t sent = program.kindOf(send).mainSlot(),
         received = program.kindOf(recv).mainSlot();
         sent != received && inBatch(send) && inBatch(recv)) {
-      report<diag::BatchMispairs>(send, lane.to.value, dataOf(sent), cell(send),
-                                  lane.from.value, dataOf(received), cell(recv))
-          .note(place(send), "rank {} posts `{}`", lane.from.value,
-                batchOf(lane.from, send))
-          .note(place(recv), "rank {} posts `{}`", lane.to.value,
-                batchOf(lane.to, recv));
+      report<diag::BatchMispairs>(send, channel.to.value, dataOf(sent),
+                                  cell(send), channel.from.value,
+                                  dataOf(received), cell(recv))
+          .note(place(send), "rank {} posts `{}`", channel.from.value,
+                batchOf(channel.from, send))
+          .note(place(recv), "rank {} posts `{}`", channel.to.value,
+                batchOf(channel.to, recv));
       return;
     }
-    report<diag::MessageOrder>(send, lane.from.value, cell(send), lane.to.value,
-                               cell(recv))
+    report<diag::MessageOrder>(send, channel.from.value, cell(send),
+                               channel.to.value, cell(recv))
         .note(place(recv), "rank {} receives `{}` as message {} from rank {}",
-              lane.to.value, cell(recv), position + 1, lane.from.value)
+              channel.to.value, cell(recv), position + 1, channel.from.value)
         .note(place(itsRecv), "`{}` comes only here", cell(itsRecv));
   }
 
@@ -143,8 +145,8 @@ void ppcc::verifyMatching(const Program &program, PassContext &context) {
   const MessageIndex *messages = messagesOf(program, context);
   if (!messages || !checkPairs(program, *messages, context))
     return;
-  MismatchTeller teller(program, *messages, context);
+  MismatchReporter reporter(program, *messages, context);
   for (const Mismatch &mismatch : firstMismatches(program, *messages))
     if (!context.diags.saturated())
-      teller.tell(mismatch);
+      reporter.reportMismatch(mismatch);
 }

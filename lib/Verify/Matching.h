@@ -19,7 +19,7 @@ bool checkPairs(const Program &program, const MessageIndex &messages,
 struct Mismatch {
   ActionId send, recv;
   uint32_t position; ///< Messages before it on its lane.
-  Lane lane;
+  Channel lane;
 };
 
 /// For each lane whose sends and receives are not in one order, the first place

@@ -1,5 +1,5 @@
 // Checks that no rank holds more memory than it may.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Analysis/WaitCycle.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
@@ -11,9 +11,9 @@ namespace {
 
 /// `3 by stage 1 (microbatches 4 to 6)` for each stage.
 std::string heldText(const Program &program, ArrayRef<HeldMemory> held) {
-  constexpr size_t most = 8;
+  constexpr size_t maxShown = 8;
   std::vector<std::string> texts;
-  for (const HeldMemory &part : held.take_front(most)) {
+  for (const HeldMemory &part : held.take_front(maxShown)) {
     std::string pipe = ofPipe(program, part.pipe);
     std::string microbatches =
         part.count == 1 ? fmt::format("microbatch {}", part.first)
@@ -23,17 +23,17 @@ std::string heldText(const Program &program, ArrayRef<HeldMemory> held) {
                                 amount::format(part.amount), part.stage.value,
                                 pipe, microbatches));
   }
-  if (held.size() > most)
-    texts.push_back(fmt::format("and {} more stages", held.size() - most));
+  if (held.size() > maxShown)
+    texts.push_back(fmt::format("and {} more stages", held.size() - maxShown));
   return llvm::join(texts, ", ");
 }
 
 /// Checks what actions restore against what the others take that do not keep
 /// it.
-class RestoreChecker : Judge {
+class RestoreChecker : CheckerBase {
 public:
   RestoreChecker(const Program &program, PassContext &context)
-      : Judge(program, context), model(program) {}
+      : CheckerBase(program, context), model(program) {}
 
   /// Reports each kind and stage once.
   void check() {
@@ -54,11 +54,11 @@ private:
   bool compare(ActionId row, const Action &whole, Amount taken, Amount all) {
     std::string has = amount::format(all);
     if (taken > std::max<Amount>(all, 0))
-      report<diag::RestoresMore>(row, cell(row), amount::format(taken),
-                                 cell(whole), has);
+      report<diag::RestoresTooMuch>(row, cell(row), amount::format(taken),
+                                    cell(whole), has);
     else if (taken <= 0 && all > 0)
       report<diag::RestoresNothing>(row, cell(row), has, cell(whole));
-    else if (taken == all && all > 0 && model.isTold())
+    else if (taken == all && all > 0 && model.areAmountsGiven())
       report<diag::RestoresAll>(row, cell(row), has, cell(whole));
     else
       return false;
@@ -68,14 +68,15 @@ private:
   MemoryModel model;
 };
 
-class MemoryChecker : Judge {
+class MemoryChecker : CheckerBase {
 public:
   MemoryChecker(const Program &program, PassContext &context,
                 const Simulation &run)
-      : Judge(program, context), curve(program, run), model(curve.model()) {}
+      : CheckerBase(program, context), curve(program, run),
+        model(curve.model()) {}
 
   void check() {
-    checkRest();
+    checkStaticMemory();
     for (RankId rank : program.ranks())
       if (!isSaturated())
         checkRank(rank);
@@ -83,15 +84,15 @@ public:
 
 private:
   /// Reports the ranks for which what their stages hold at rest is too much.
-  void checkRest() {
+  void checkStaticMemory() {
     std::vector<RankId> over;
     for (RankId rank : program.ranks())
       if (model.staticOf(rank) > *model.limitOf(rank))
         over.push_back(rank);
     if (over.empty())
       return;
-    auto builder = context.diags.report<diag::RestExceeded>(
-        Place(program.name()), over.front().value,
+    auto builder = context.diags.report<diag::StaticMemoryExceeded>(
+        Location(program.name()), over.front().value,
         amount::format(model.staticOf(over.front())),
         amount::format(*model.limitOf(over.front())));
     if (over.size() > 1)
@@ -103,8 +104,8 @@ private:
   /// Reports the first moment in which the rank holds more than it may.
   void checkRank(RankId rank) {
     Amount limit = *model.limitOf(rank);
-    decimal::Sum atRest = model.staticOf(rank);
-    if (atRest > limit)
+    decimal::Sum staticMemory = model.staticOf(rank);
+    if (staticMemory > limit)
       return; // It was reported.
     std::optional<MemoryStep> over;
     curve.walk(rank, [&](const MemoryStep &step) {
@@ -119,7 +120,8 @@ private:
                                  cost::format(over->at), amount::format(limit))
         .note({}, "`{}` takes the last of it; held are {}{}", cell(over->row),
               heldText(program, curve.held(rank)),
-              atRest == 0 ? "" : ", at rest " + amount::format(atRest));
+              staticMemory == 0 ? ""
+                                : ", at rest " + amount::format(staticMemory));
   }
 
   MemoryCurve curve;

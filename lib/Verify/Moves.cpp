@@ -1,5 +1,5 @@
 // Checks that no two actions move the same away from a rank.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Analysis/MemoryCurve.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
@@ -10,12 +10,12 @@ namespace {
 
 /// Follows what declared actions give away of what a stage keeps of a
 /// microbatch, and what they bring back.
-class MoveChecker : Judge {
+class MoveChecker : CheckerBase {
 public:
-  using Judge::Judge;
+  using CheckerBase::CheckerBase;
 
   void check() {
-    if (!canFight())
+    if (!canConflict())
       return;
     MemoryModel model(program);
     kept.resize(pairOf.size());
@@ -23,7 +23,7 @@ public:
       for (ActionId row : program.rows(rank)) {
         Action action = program[row];
         if (program.kindOf(action).isCompute() && action.hasMicrobatch() &&
-            !program.isFarEnd(action, rank))
+            !program.isPeerSide(action, rank))
           follow(row, action, model.of(action));
         if (isSaturated())
           return;
@@ -37,7 +37,7 @@ private:
   };
 
   /// Whether several kinds move something away.
-  bool canFight() const {
+  bool canConflict() const {
     BitVector movers(program.kinds().size());
     for (const CostSetting &setting : program.costs().of(Cost::Memory))
       if (program.kinds()[setting.kind].isDeclared() &&
@@ -53,12 +53,13 @@ private:
     else if (amount >= 0)
       held.away = std::max<decimal::Sum>(held.away - amount, 0);
     else if (held.away != 0 && held.away - amount > held.taken)
-      tell(row, action, held.mover);
+      reportMovedTwice(row, action, held.mover);
     else
       held.away -= amount, held.mover = row;
   }
 
-  void tell(ActionId row, const Action &action, ActionId mover) const {
+  void reportMovedTwice(ActionId row, const Action &action,
+                        ActionId mover) const {
     report<diag::MovedTwice>(row, cell(row), cell(mover))
         .note(place(mover),
               "`{}` moves away what stage {}{} keeps of microbatch {}, and "

@@ -1,6 +1,6 @@
 // Checks that on its rank an action stands behind those of its own stage that
 // it needs.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Analysis/Dependences.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
@@ -9,9 +9,9 @@ using namespace ppcc;
 
 namespace {
 
-class OrderChecker : IndexedJudge {
+class OrderChecker : IndexedCheckerBase {
 public:
-  using IndexedJudge::IndexedJudge;
+  using IndexedCheckerBase::IndexedCheckerBase;
 
   void check() {
     for (RankId rank : program.ranks()) {
@@ -21,7 +21,7 @@ public:
           groupEnd = program.groupEnd(id, rank);
         forEachOwnNeed(program, index, id, [&](ActionId needed) {
           if (needed >= groupEnd && needed < end)
-            tell(id, needed);
+            reportRunsBefore(id, needed);
         });
         if (isSaturated())
           return;
@@ -30,7 +30,7 @@ public:
   }
 
 private:
-  void tell(ActionId row, ActionId needed) const {
+  void reportRunsBefore(ActionId row, ActionId needed) const {
     report<diag::RunsBefore>(row, cell(row), cell(needed))
         .note(place(needed), "`{}` is here, {} behind it", cell(needed),
               needed.value - row.value == 1

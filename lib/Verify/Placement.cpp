@@ -1,5 +1,5 @@
 // Checks that each action is on the rank that hosts its stage.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -13,8 +13,8 @@ void ppcc::verifyPlacement(const Program &program, PassContext &context) {
     for (ActionId row : program.rows(rank)) {
       Action action = program[row];
       RankId host = program.rankOfStage(action.pipe, action.stage);
-      if (host == rank ||
-          (program.isFarEnd(action, rank) && program.otherEnd(action) == rank))
+      if (host == rank || (program.isPeerSide(action, rank) &&
+                           program.peerRank(action) == rank))
         continue;
       if (context.diags.saturated())
         return;

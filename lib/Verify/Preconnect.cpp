@@ -1,6 +1,6 @@
 // Checks that `preconnect`, where a program has it, names all ranks that
 // exchange messages.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Analysis/RankPairs.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
@@ -12,7 +12,7 @@ void ppcc::verifyPreconnect(const Program &program, PassContext &context) {
     return;
   std::vector<RankPair> listed = program.preconnect();
   llvm::sort(listed);
-  for (auto [ranks, first] : talkingPairs(program))
+  for (auto [ranks, first] : communicatingPairs(program))
     if (!context.diags.saturated() && !llvm::binary_search(listed, ranks))
       reportAt<diag::PairNotPreconnected>(program, context, first,
                                           ranks.low.value, ranks.high.value,

@@ -1,5 +1,5 @@
 // Checks that no stage stands apart from the others of its pipe.
-#include "Report.h"
+#include "CheckerBase.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -17,8 +17,8 @@ void ppcc::verifyStages(const Program &program, PassContext &context) {
     for (int stage = joined.find_first_unset();
          stage != -1 && !context.diags.saturated();
          stage = joined.find_next_unset(stage))
-      context.diags.report<diag::StageAlone>(
-          placeOfStage(program, id, StageId(stage), context.sources), stage,
+      context.diags.report<diag::IsolatedStage>(
+          locationOfStage(program, id, StageId(stage), context.sources), stage,
           pipe.name);
   }
 }

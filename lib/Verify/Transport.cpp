@@ -1,7 +1,7 @@
 // Checks that no rank waits for itself on a transport, and explains the
-// shortest circle of waits where one does.
+// shortest cycle of waits where one does.
 #include "ppcc/IR/Transport.h"
-#include "Circle.h"
+#include "CycleReporter.h"
 #include "Matching.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -9,30 +9,30 @@ using namespace ppcc;
 
 namespace {
 
-/// Tells the user of a circle of blocked actions.
-class TransportCircle : CircleTeller {
+/// Tells the user of a cycle of blocked actions.
+class TransportCycleReporter : CycleReporter {
 public:
-  TransportCircle(const Program &program, PassContext &context,
-                  EventGraph &graph, const Transport &transport)
-      : CircleTeller(program, context, graph), transport(transport) {}
+  TransportCycleReporter(const Program &program, PassContext &context,
+                         EventGraph &graph, const Transport &transport)
+      : CycleReporter(program, context, graph), transport(transport) {}
 
-  void tell() const {
+  void reportCycle() const {
     auto builder = headline();
     forEachHop(builder, "actions", [&](size_t i) { addHop(builder, i); });
-    ActionId last = circle.back().need.row;
-    std::string how = relation(last, circle[0].blocked);
+    ActionId last = cycle.back().need.row;
+    std::string how = relation(last, cycle[0].blocked);
     if (!how.empty())
       builder.note(place(last), "on rank {}, `{}` {} `{}`", rankOf(last),
-                   cell(last), how, cell(circle[0].blocked));
+                   cell(last), how, cell(cycle[0].blocked));
   }
 
 private:
   DiagnosticEngine::Builder headline() const {
     std::vector<RankId> ranks = this->ranks();
     if (ranks.size() == 1)
-      return report<diag::RankBlocksItself>(circle[0].blocked, transport.name,
+      return report<diag::RankBlocksItself>(cycle[0].blocked, transport.name,
                                             ranks[0].value);
-    return report<diag::RanksBlockEachOther>(circle[0].blocked, transport.name,
+    return report<diag::RanksBlockEachOther>(cycle[0].blocked, transport.name,
                                              rankList(ranks));
   }
 
@@ -46,9 +46,9 @@ private:
 
   /// What the first waited-for action waits for itself.
   void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
-    const EventGraph::Block &block = circle[i];
+    const EventGraph::Block &block = cycle[i];
     std::string what = withPhase(block.blocked);
-    ActionId awaited = circle[i == 0 ? 0 : i - 1].need.row;
+    ActionId awaited = cycle[i == 0 ? 0 : i - 1].need.row;
     std::string how = i == 0 ? "" : relation(awaited, block.blocked);
     if (how.empty())
       builder.note(place(block.blocked), "on rank {}, {} {}",
@@ -71,7 +71,7 @@ private:
     case NeedKind::Start:
       return fmt::format("waits until rank {} starts `{}`", rankOf(need.row),
                          what);
-    case NeedKind::Room:
+    case NeedKind::Buffer:
       return fmt::format("waits for the room that rank {} makes with `{}`",
                          rankOf(need.row), what);
     }
@@ -81,26 +81,28 @@ private:
   const Transport &transport;
 };
 
-void reportLack(const Program &program, EventGraph::Lack lack,
-                PassContext &context) {
-  Action action = program[lack.row];
+void reportMissingReceive(const Program &program,
+                          EventGraph::MissingDependence missing,
+                          PassContext &context) {
+  Action action = program[missing.row];
   reportAt<diag::NoMessageFor>(
-      program, context, lack.row, cell(program, action),
-      lack.slotBit == slot::Output ? "output" : "gradient", lack.source.value,
-      program.rankOfStage(action.pipe, lack.source).value);
+      program, context, missing.row, cell(program, action),
+      missing.slotBit == slot::Output ? "output" : "gradient",
+      missing.source.value,
+      program.rankOfStage(action.pipe, missing.source).value);
 }
 
 /// Whether the program ends on a transport; else a report.
-bool isSafe(const Program &program, const MessageIndex &messages,
-            const Transport &transport, PassContext &context) {
+bool isDeadlockFree(const Program &program, const MessageIndex &messages,
+                    const Transport &transport, PassContext &context) {
   EventGraph graph(program, Analyses(program).index(), &messages, {&transport});
   bool isDone = graph.run();
-  if (auto lack = graph.lack()) {
-    reportLack(program, *lack, context);
+  if (auto missing = graph.missingDependence()) {
+    reportMissingReceive(program, *missing, context);
     return false;
   }
   if (!isDone)
-    TransportCircle(program, context, graph, transport).tell();
+    TransportCycleReporter(program, context, graph, transport).reportCycle();
   return isDone;
 }
 
@@ -121,7 +123,7 @@ Pass ppcc::verifyTransport(std::vector<Transport> transports) {
       return;
     bool inOrder = firstMismatches(program, *messages).empty();
     for (const Transport &transport : transports)
-      if (isSafe(program, *messages, transport, context) && inOrder)
+      if (isDeadlockFree(program, *messages, transport, context) && inOrder)
         context.proven.push_back(transport.name);
   });
 }

@@ -4,16 +4,16 @@ schedule gis(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 2, k: int >= 1 = (P
   microbatches M;
   placement loop(V);
 
-  // The turn of chunk c of the first microbatch; that of the next one is V later. No two chunks share one.
+  // The slot of chunk c of the first microbatch; that of the next one is V later. No two chunks share one.
   let common = max([V % g == 0 and k % g == 0 ? g : 1 for g in 1 .. V + 1]);
-  fn turn(c) = k * c + c / (V / common);
+  fn slot(c) = k * c + c / (V / common);
   fn due(turns) = turns >= 0 and turns % V == 0 and turns / V < M;
 
   on rank r {
-    let back = turn(V - 1) + P - 1 - r; // the turn of the first backward
-    for t in 0 .. V * M + back + turn(V - 1) {
-      for c in 0 .. V { if due(t - turn(c))        { F(c); } }
-      for c in 0 .. V { if due(t - back - turn(c)) { B(V - 1 - c); } }
+    let back = slot(V - 1) + P - 1 - r; // the slot of the first backward
+    for t in 0 .. V * M + back + slot(V - 1) {
+      for c in 0 .. V { if due(t - slot(c))        { F(c); } }
+      for c in 0 .. V { if due(t - back - slot(c)) { B(V - 1 - c); } }
     }
   }
 }

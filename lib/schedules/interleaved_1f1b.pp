@@ -3,12 +3,12 @@
 // The microbatches in a group behind the first that may be too short: of any where G is at most `few`, else of the last one.
 fn short(few, M, G) = G > max(few, 0) ? M % G : min(M - G, few);
 // Whether no rank waits for itself. With two chunks, one microbatch too few does no harm. Exact for all P to 13 and V to 6.
-fn flows(few, M, V, G) = short(few, M, G) * (V - 1) < 2 or short(few, M, G) > few;
+fn deadlock_free(few, M, V, G) = short(few, M, G) * (V - 1) < 2 or short(few, M, G) > few;
 
 schedule interleaved_1f1b(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 2, G: int in 1 .. M + 1 = min(P, M),
                           forward_only: bool = false, all_warmup: bool = false) {
-  require all_warmup or forward_only or flows(2 * P - 3 - G, M, V, G),
-    "ranks would wait in a circle: G must be at least P - 1, and M % G either 0 or above 2 * P - 3 - G";
+  require all_warmup or forward_only or deadlock_free(2 * P - 3 - G, M, V, G),
+    "ranks would wait in a cycle: G must be at least P - 1, and M % G either 0 or above 2 * P - 3 - G";
   ranks P;
   microbatches M;
   placement loop(V);

@@ -3,8 +3,8 @@ import "interleaved_1f1b.pp";
 
 schedule interleaved_1f1b_overlap(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 2, G: int in 1 .. M + 1 = min(P, M),
                                   forward_only: bool = false) {
-  require forward_only or flows(2 * P - 2 - G, M, V, G),
-    "ranks would wait in a circle: G must be at least P, and M % G either 0 or above 2 * P - 2 - G";
+  require forward_only or deadlock_free(2 * P - 2 - G, M, V, G),
+    "ranks would wait in a cycle: G must be at least P, and M % G either 0 or above 2 * P - 2 - G";
   ranks P;
   microbatches M;
   placement loop(V);

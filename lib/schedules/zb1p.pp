@@ -2,8 +2,8 @@
 import "interleaved_1f1b.pp";
 
 schedule zb1p(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 1, G: int in 1 .. M + 1 = min(P, M)) {
-  require flows(P - 2 - G, M, V, G),
-    "ranks would wait in a circle: G must be at least P / 2, and M % G either 0 or above P - 2 - G";
+  require deadlock_free(P - 2 - G, M, V, G),
+    "ranks would wait in a cycle: G must be at least P / 2, and M % G either 0 or above P - 2 - G";
   ranks P;
   microbatches M;
   placement loop(V);

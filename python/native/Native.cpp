@@ -83,17 +83,12 @@ private:
 /// set, when memory ran out.
 template <class Work> bool unlocked(Work work) {
   bool isDone = true;
-  Py_BEGIN_ALLOW_THREADS
-  try {
-    work();
-  } catch (const std::bad_alloc &) {
+  Py_BEGIN_ALLOW_THREADS try { work(); } catch (const std::bad_alloc &) {
     isDone = false;
   } catch (const std::length_error &) { // Of a size that is none.
     isDone = false;
   }
-  Py_END_ALLOW_THREADS
-  if (!isDone)
-    PyErr_NoMemory();
+  Py_END_ALLOW_THREADS if (!isDone) PyErr_NoMemory();
   return isDone;
 }
 
@@ -110,9 +105,8 @@ PyObject *run(PyObject *, PyObject *args) {
       }))
     return nullptr;
   Ref first(text(output)), second(text(errors));
-  return first && second
-             ? Py_BuildValue("iOO", code, first.get(), second.get())
-             : nullptr;
+  return first && second ? Py_BuildValue("iOO", code, first.get(), second.get())
+                         : nullptr;
 }
 
 /// A column of the rows of all ranks, and what its buffer says about it.
@@ -124,13 +118,13 @@ struct Column {
 /// A compiled program.
 struct Native {
   CompiledCommand command;
-  std::vector<Py_ssize_t> starts{0};
+  std::vector<Py_ssize_t> rank_offsets{0};
   std::vector<Column> columns;
 
   explicit Native(CompiledCommand given) : command(std::move(given)) {}
 
   /// The columns of docs/program-format.md.
-  void layOut() {
+  void buildColumns() {
     const Program &program = command.compiled.program;
     for (const char *name : {"kind", "pipe", "stage", "microbatch", "peer",
                              "phase", "group", "site"})
@@ -145,35 +139,33 @@ struct Native {
           append(program[row], isGroup ? group : -1);
         group += isGroup;
       }
-      starts.push_back(Py_ssize_t(columns.front().values.size()));
+      rank_offsets.push_back(Py_ssize_t(columns.front().values.size()));
     }
   }
 
 private:
   void append(const Action &action, int32_t group) {
-    int32_t values[] = {
-        int32_t(action.kind.value),
-        int32_t(action.pipe.value),
-        int32_t(action.stage.value),
-        action.hasMicrobatch() ? int32_t(action.microbatch) : -1,
-        action.hasPeer() ? int32_t(action.peer.value) : -1,
-        int32_t(action.phase.value),
-        group,
-        int32_t(action.site.value)};
+    int32_t values[] = {int32_t(action.kind.value),
+                        int32_t(action.pipe.value),
+                        int32_t(action.stage.value),
+                        action.hasMicrobatch() ? int32_t(action.microbatch)
+                                               : -1,
+                        action.hasPeer() ? int32_t(action.peer.value) : -1,
+                        int32_t(action.phase.value),
+                        group,
+                        int32_t(action.site.value)};
     for (size_t i = 0; i != columns.size(); ++i)
       columns[i].values.push_back(values[i]);
   }
 };
 
 struct ProgramObject {
-  PyObject_HEAD
-  Native *native;
+  PyObject_HEAD Native *native;
 };
 
 /// A column as a buffer, which keeps its program.
 struct ColumnObject {
-  PyObject_HEAD
-  PyObject *program;
+  PyObject_HEAD PyObject *program;
   Column *column;
   Py_ssize_t length;
 };
@@ -196,7 +188,7 @@ PyObject *compile(PyObject *, PyObject *args) {
         native = std::make_unique<Native>(
             compileCommand({call.arguments(), call.files, out, err}));
         if (native->command.code == 0)
-          native->layOut();
+          native->buildColumns();
       }))
     return nullptr;
   int code = native->command.code;
@@ -209,10 +201,9 @@ PyObject *compile(PyObject *, PyObject *args) {
   } else {
     program.reset(Py_NewRef(Py_None));
   }
-  return first && second && program
-             ? Py_BuildValue("iOOO", code, first.get(), second.get(),
-                             program.get())
-             : nullptr;
+  return first && second && program ? Py_BuildValue("iOOO", code, first.get(),
+                                                    second.get(), program.get())
+                                    : nullptr;
 }
 
 /// The JSON of a program, or of its head over no rows.
@@ -239,10 +230,11 @@ PyObject *programHead(PyObject *self, PyObject *) {
 }
 
 PyObject *programStarts(PyObject *self, PyObject *) {
-  const std::vector<Py_ssize_t> &starts = nativeOf(self).starts;
-  Ref list(PyList_New(Py_ssize_t(starts.size())));
-  for (size_t i = 0; list && i != starts.size(); ++i)
-    PyList_SetItem(list.get(), Py_ssize_t(i), PyLong_FromSsize_t(starts[i]));
+  const std::vector<Py_ssize_t> &rank_offsets = nativeOf(self).rank_offsets;
+  Ref list(PyList_New(Py_ssize_t(rank_offsets.size())));
+  for (size_t i = 0; list && i != rank_offsets.size(); ++i)
+    PyList_SetItem(list.get(), Py_ssize_t(i),
+                   PyLong_FromSsize_t(rank_offsets[i]));
   return list.release();
 }
 
@@ -254,8 +246,8 @@ PyObject *programColumn(PyObject *self, PyObject *args) {
   Native &native = *reinterpret_cast<ProgramObject *>(self)->native;
   for (Column &column : native.columns)
     if (llvm::StringRef(column.name) == name) {
-      auto *object = reinterpret_cast<ColumnObject *>(
-          PyType_GenericAlloc(columnType, 0));
+      auto *object =
+          reinterpret_cast<ColumnObject *>(PyType_GenericAlloc(columnType, 0));
       if (!object)
         return nullptr;
       object->program = Py_NewRef(self);
@@ -293,15 +285,15 @@ int getBuffer(PyObject *self, Py_buffer *view, int flags) {
   view->format =
       flags & PyBUF_FORMAT ? const_cast<char *>(column.format) : nullptr;
   view->shape = flags & PyBUF_ND ? &object->length : nullptr;
-  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? &view->itemsize
-                                                           : nullptr;
+  view->strides =
+      (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? &view->itemsize : nullptr;
   return 0;
 }
 
 PyMethodDef programMethods[] = {
     {"json", programJson, METH_NOARGS, "The program as JSON."},
-    {"head", programHead, METH_NOARGS, "Its JSON without rows."},
-    {"starts", programStarts, METH_NOARGS,
+    {"header_json", programHead, METH_NOARGS, "Its JSON without rows."},
+    {"rank_offsets", programStarts, METH_NOARGS,
      "Where the rows of each rank begin, and where the last end."},
     {"column", programColumn, METH_VARARGS,
      "A column of the rows, as a buffer of int32."},
@@ -333,20 +325,27 @@ PyObject *runMain(PyObject *, PyObject *args) {
 
 PyMethodDef methods[] = {
     {"run", run, METH_VARARGS, "Runs a command line of ppcc."},
-    {"compile", compile, METH_VARARGS, "Compiles what a command line asks for."},
+    {"compile", compile, METH_VARARGS,
+     "Compiles what a command line asks for."},
     {"main", runMain, METH_VARARGS,
      "Runs a command line on the streams of the process."},
     {}};
 
-PyModuleDef module = {PyModuleDef_HEAD_INIT, "_ppcc", "The compiler.", -1,
-                      methods, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module = {PyModuleDef_HEAD_INIT,
+                      "_ppcc",
+                      "The compiler.",
+                      -1,
+                      methods,
+                      nullptr,
+                      nullptr,
+                      nullptr,
+                      nullptr};
 
 } // namespace
 
 PyMODINIT_FUNC PyInit__ppcc() {
   Ref self(PyModule_Create(&module));
-  programType =
-      reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&programSpec));
+  programType = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&programSpec));
   columnType = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&columnSpec));
   return self && programType && columnType ? self.release() : nullptr;
 }

@@ -26,14 +26,14 @@ def test_schedules_have_summaries_and_parameters() -> None:
 
 def test_a_program_has_typed_fields() -> None:
     program = ppcc.compile("one_f_one_b", P=2, M=2)
-    assert (program.schedule, program.ranks, program.microbatches) == ("one_f_one_b", 2, 2)
+    assert (program.schedule, program.num_ranks, program.num_microbatches) == ("one_f_one_b", 2, 2)
     assert program.params == {"P": 2, "M": 2, "forward_only": False}
     assert [str(action) for action in program.actions[1]][:2] == ["1RECV_F0", "1F0"]
     receive, forward, *_ = program.actions[1]
     assert receive.kind.is_recv and receive.peer == 0 and receive.peer_rank == 0
     assert forward.kind == ppcc.Kind("F", "compute") and forward.peer is None
     assert forward.site is not None and forward.site.file.endswith("one_f_one_b.pp")
-    assert program.stages_of(1) == ((program.pipes[0], 1),)
+    assert program.local_stages(1) == ((program.pipes[0], 1),)
     assert program.transports == ("stream",)
     assert "4" not in repr(program.pipes[0].microbatches) and len(program.pipes[0].microbatches) == 2
 
@@ -78,7 +78,7 @@ def test_edges_can_be_left_out() -> None:
 
 def test_source_text_and_options() -> None:
     source = "schedule one(M: int) { ranks 1; microbatches M; placement linear; on rank r { repeat M { F; B; } } }"
-    assert ppcc.compile_source(source, M=3).microbatches == 3
+    assert ppcc.compile_source(source, M=3).num_microbatches == 3
     program = ppcc.compile("one_f_one_b", P=2, M=2, comm_order="none")
     assert not program.has_messages()
     assert ppcc.compile("gpipe", P=2, M=2, transport=["stream", "buffered"]).transports == ("stream", "buffered")
@@ -114,7 +114,7 @@ def test_errors_carry_diagnostics() -> None:
     assert str(found) in str(caught.value)
 
 
-def test_notes_have_places() -> None:
+def test_notes_have_locations() -> None:
     source = "schedule s() { ranks 1; microbatches 1; placement loop(2);\n  on rank r { F(1); F(0); B(1); B(0); } }"
     with pytest.raises(ppcc.CompileError) as caught:
         ppcc.compile_source(source)
@@ -187,7 +187,7 @@ def test_programs_are_saved_and_loaded(tmp_path: Path) -> None:
     assert ppcc.load(file).actions == program.actions
 
 
-def test_loops_are_written_out() -> None:
+def test_loops_are_unrolled() -> None:
     program = ppcc.compile("one_f_one_b", P=2, M=12)
     rolled = program.emit("json", "--rolled")
     assert len(rolled) < len(program.json)
@@ -261,11 +261,11 @@ def test_the_best_order_is_found(tmp_path: Path) -> None:
     assert found.optimal and found.makespan == found.bound == 39 and found.gap == 0
     assert found.peak_memory == (4, 4, 4, 4) and found.why.startswith("rank ")
     assert found.program.simulate().makespan == 39
-    every = ppcc.synthesize("linear", P=4, M=12, every="M", costs={"memory.limit": 4}, comm_order="none")
-    assert (every.least, every.microbatches, every.makespan, every.program.simulate().makespan) == (4, 12, 39, 39)
-    (formula,) = every.formulas
+    family = ppcc.synthesize("linear", P=4, M=12, for_all="M", costs={"memory.limit": 4}, comm_order="none")
+    assert (family.min_microbatches, family.microbatches, family.makespan, family.program.simulate().makespan) == (4, 12, 39, 39)
+    (formula,) = family.formulas
     assert formula["makespan"] == {"slope": "3", "intercept": "3", "exact": True}
-    assert every.at(100).simulate().makespan == 303
+    assert family.at(100).simulate().makespan == 303
     again = ppcc.synthesize("linear", P=4, M=12, costs={"memory.limit": 1}, comm_order="none", recompute=True)
     assert again.makespan < 60 and "insert R before B, I" in again.text
     moved = ppcc.synthesize("linear", P=4, M=12, costs={"memory.limit": 3}, comm_order="none", offload=True)
@@ -283,15 +283,15 @@ def test_the_best_order_is_found(tmp_path: Path) -> None:
     assert caught.value.errors[0].code == "E1102"
 
 
-def test_a_program_for_all_m_gives_one(tmp_path: Path) -> None:
+def test_family_instantiates_one_program(tmp_path: Path) -> None:
     path = tmp_path / "family.json"
     path.write_text(ppcc.compile("one_f_one_b", P=4, M=1).emit("json"), encoding="utf-8")
-    assert ppcc.Program.load(path).microbatches == 1
+    assert ppcc.Program.load(path).num_microbatches == 1
     main = "import ppcc._run; ppcc._run.main()"
     command = [sys.executable, "-c", main, "one_f_one_b", "-DP=4", "--for", "M", "-o", str(path)]
     subprocess.run(command, check=True)
     family = ppcc.Program.load(path)
-    assert family.microbatches == 0 and family.ranks == 4
+    assert family.num_microbatches == 0 and family.num_ranks == 4
     for m in (1, 3, 57):
         program = family.at(M=m)
         assert program.json == ppcc.compile("one_f_one_b", P=4, M=m).json

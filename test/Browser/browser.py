@@ -89,16 +89,16 @@ def accessible(driver):
     """What a screen reader is told: (role, name, description or state) of all that is not left out, in order."""
     driver.execute_cdp_cmd("Accessibility.enable", {})
     nodes = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    told = []
+    reported = []
     for node in nodes:
         role = node.get("role", {}).get("value")
         if node["ignored"] or role in ("StaticText", "InlineTextBox", "none", "generic"):
             continue
         state = {one["name"]: one["value"].get("value") for one in node.get("properties", [])}
-        told.append((role, node.get("name", {}).get("value", ""), state))
-    nameless = [one for one in told if one[2].get("focusable") and one[0] != "RootWebArea" and not one[1]]
+        reported.append((role, node.get("name", {}).get("value", ""), state))
+    nameless = [one for one in reported if one[2].get("focusable") and one[0] != "RootWebArea" and not one[1]]
     assert not nameless, f"without a name: {nameless}"
-    return told
+    return reported
 
 
 def tab_order(driver, count):

@@ -5,7 +5,7 @@ import sys
 
 import browser
 
-DIMMED, GROUND = "#e4e4e4", "#f2f2f2"  # Of viewer.css.
+DIMMED, BACKGROUND = "#e4e4e4", "#f2f2f2"  # Of viewer.css.
 
 
 def near_left(driver, cell, program=0):
@@ -260,7 +260,7 @@ def nodes(driver):
     assert len(set(colors)) == 3, colors
     # The computation waits for 0B1.L0.b.
     x, y = node_place(driver, "0B1", "B", "L0.b")
-    assert browser.color(driver, (x, y - 14)) == GROUND
+    assert browser.color(driver, (x, y - 14)) == BACKGROUND
     browser.point(driver, (x, y - 14))
     assert browser.tooltip(driver) == [], "a tooltip where no node is"
     browser.point(driver, comp, click=True)
@@ -288,7 +288,7 @@ def lanes(driver):
         assert y - top == 21 + 16 * (line - 1), f"{cell} is {y - top} below"
         browser.point(driver, (x, y))
         assert browser.tooltip(driver)[0] == f"{cell}: {name}", browser.tooltip(driver)
-        assert browser.color(driver, near_left(driver, cell)) != GROUND
+        assert browser.color(driver, near_left(driver, cell)) != BACKGROUND
     browser.press(driver, "messages")
     browser.point(driver, browser.place(driver, "0FREE0"))
     assert browser.tooltip(driver)[0] == "0FREE0: on no lane", browser.tooltip(driver)

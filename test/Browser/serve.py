@@ -80,11 +80,11 @@ try:
 
         frame = "const frame = document.querySelector('iframe').contentWindow; if (!frame.ppcc) return false;"
         shows("the first picture", frame + "return frame.ppcc.programs[0].start.length > 10000;")
-        told = browser.accessible(driver)
-        roles = {(role, name) for role, name, _ in told}
+        reported = browser.accessible(driver)
+        roles = {(role, name) for role, name, _ in reported}
         for one in [("form", "Parameters and costs"), ("slider", "P"), ("spinbutton", "P"), ("slider", "limit"), ("Iframe", "Timeline")]:
             assert one in roles, (one, roles)
-        assert any(role == "status" and state["live"] == "polite" for role, _, state in told), told
+        assert any(role == "status" and state["live"] == "polite" for role, _, state in reported), reported
         assert browser.tab_order(driver, 4) == ["INPUT", "D.P", "INPUT", "D.M"]
         driver.execute_script(frame + "frame.document.getElementById('memory').click(); frame.select(3);")
         times = []

@@ -17,7 +17,7 @@ schedule tiny(P: int = 3) {
 }
 //      CHECK:// The program of a pipeline schedule, as data. Written by ppcc {{.*}}.
 // CHECK-NEXT:#include "ppcc/Runtime/Program.h"
-//      CHECK:static_assert(ppcc::rt::abiNumber == {{[0-9]+}}, "{{.*}}");
+//      CHECK:static_assert(ppcc::rt::abiVersion == {{[0-9]+}}, "{{.*}}");
 //      CHECK:    {"B", KindClass::Compute, 6, 1},
 //      CHECK:    {"SEND_F", KindClass::Send, 1, 0},
 //      CHECK:constexpr uint32_t rankOfStage0[] = {

@@ -13,7 +13,7 @@
 // RUN: not ppcc %t/sequence.pp 2>&1 | FileCheck %t/sequence.pp --implicit-check-not=error:
 // RUN: ppcc %t/stages-alone.pp --comm-order=none --emit=actions | FileCheck %t/stages-alone.pp --match-full-lines
 // RUN: not ppcc %t/stages-alone.pp --layout evenly 2>&1 | FileCheck %t/require.pp --check-prefix=NOTHING
-// RUN: not ppcc %t/two.pp --model %t/lacks.pp 2>&1 | FileCheck %t/lacks.pp --implicit-check-not=error:
+// RUN: not ppcc %t/two.pp --model %t/missing.pp 2>&1 | FileCheck %t/missing.pp --implicit-check-not=error:
 
 //--- named.pp
 // CHECK:      rank 0: 0F0 3F0 3B0 0B0
@@ -130,7 +130,7 @@ schedule needs() {
   on rank r { F; B; }
 }
 
-//--- lacks.pp
+//--- missing.pp
 // CHECK: two.pp:{{.*}}: error: model `other` has no part `body`, which the schedule names [E0467]
 model other() { layer t { static = 1; } part trunk { layers t * 2; } }
 schedule none() { ranks 1; microbatches 1; placement linear; on rank r { F; B; } }

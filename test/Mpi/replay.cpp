@@ -108,7 +108,7 @@ std::map<std::pair<int, int>, int> homes(const std::vector<Rank> &ranks) {
 
 // For the handler of SIGALRM, which may do no more than write.
 char stuckText[256];
-unsigned patience = 2;
+unsigned timeout = 2;
 
 void reportStuck(int) {
   ssize_t written = write(STDOUT_FILENO, stuckText, std::strlen(stuckText));
@@ -124,7 +124,7 @@ public:
     for (const Item &item : items) {
       std::snprintf(stuckText, sizeof stuckText, "rank %d is stuck in %s\n",
                     rank, item.front().text.c_str());
-      alarm(patience);
+      alarm(timeout);
       if (item.size() == 1)
         playAlone(item.front());
       else
@@ -204,7 +204,7 @@ int main(int argc, char **argv) {
   if (argc < 2)
     fail("usage: replay FILE [SECONDS]", BadInput);
   if (argc > 2)
-    patience = static_cast<unsigned>(std::atoi(argv[2]));
+    timeout = static_cast<unsigned>(std::atoi(argv[2]));
   std::vector<Rank> ranks = parseProgram(argv[1]);
   if (static_cast<int>(ranks.size()) != size)
     fail("the program has " + std::to_string(ranks.size()) + " ranks, MPI " +

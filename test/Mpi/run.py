@@ -14,12 +14,12 @@ for folder in ("property", "utils"):
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / folder))
 import library  # noqa: E402
 from comparisons.spin import by_ppcc  # noqa: E402
-from damage import late  # noqa: E402
+from mutate import delay_receives  # noqa: E402
 from draw import Draw  # noqa: E402
 from openmpi import mpirun  # noqa: E402
-from oracle.check import message_reasons  # noqa: E402
+from oracle.check import message_violations  # noqa: E402
 from oracle.program import Program, text  # noqa: E402
-from oracle.run import is_safe, stuck  # noqa: E402
+from oracle.run import is_deadlock_free, blocked_rows  # noqa: E402
 from program_json import to_json  # noqa: E402
 from tools import Tools  # noqa: E402
 
@@ -31,18 +31,18 @@ def library_cases(tools):
     """Names, JSON and programs."""
     for schedule, params in [("one_f_one_b", {"P": 3, "M": 3}), ("zb1p", {"P": 2, "M": 3}),
                              ("interleaved_1f1b", {"P": 2, "M": 2}), ("chimera", {"P": 2, "M": 2})]:
-        name, data, program = library.compiled(tools, schedule, params)
+        name, data, program = library.compile_schedule(tools, schedule, params)
         yield name, data, program
         ranks = [list(rank) for rank in program.items]
         for number in range(len(ranks)):
-            late(Draw(choices=[]), program, ranks, number, 0)
+            delay_receives(Draw(choices=[]), program, ranks, number, 0)
         yield f"{name}-late", data, Program(program.head, ranks)
     for schedule, params, options in library.FUSED:
-        yield library.compiled(tools, schedule, params, options)
+        yield library.compile_schedule(tools, schedule, params, options)
 
 
 def written_cases(tools):
-    _, data, program = library.compiled(tools, "one_f_one_b", {"P": 2, "M": 2})
+    _, data, program = library.compile_schedule(tools, "one_f_one_b", {"P": 2, "M": 2})
     rows = {str(row): row for rank in program.rows for row in rank}
     for name, lists in {
         "wrong-message": [
@@ -70,7 +70,7 @@ def fault(program, verdict, status, out, err):
         return None if status == 3 and "gets" in err else f"status {status}\n{out}{err}"
     if status == 0 or "timeout" not in err.lower():
         return f"status {status} instead of a hang\n{out}{err}"
-    wanted = {(key[0], str(program.row(program.part[key][0]))) for key in stuck(program, "rendezvous")}
+    wanted = {(key[0], str(program.row(program.item_rows[key][0]))) for key in blocked_rows(program, "rendezvous")}
     found = {(int(rank), cell) for rank, cell in STUCK.findall(out)}
     return None if wanted == found else f"stuck in {sorted(found)}, expected {sorted(wanted)}"
 
@@ -83,13 +83,13 @@ def main():
     tools = Tools(options.bin)
     cases = [*library_cases(tools), *written_cases(tools)]
 
-    def judge(case):
+    def check_case(case):
         name, data, program = case
         own = Tools(options.bin)
         own.file("random.json", json.dumps(to_json(program, data)))
         own.ppcc("random.json", "--passes=unroll", "--emit=ir", "-o", "random.ir")
         verdict = by_ppcc(own, "rendezvous")
-        oracle = "unmatched" if message_reasons(program) else "safe" if is_safe(program, "rendezvous") else "deadlock"
+        oracle = "unmatched" if message_violations(program) else "safe" if is_deadlock_free(program, "rendezvous") else "deadlock"
         if verdict != oracle:
             return verdict, f"the oracle says {oracle}"
         seconds = HANG if verdict == "deadlock" else SECONDS
@@ -97,11 +97,11 @@ def main():
         return verdict, fault(program, verdict, *replay(options.mpirun, options.bin / "ppcc-replay", program, path, seconds))
 
     with ThreadPoolExecutor(2) as pool:
-        judged = list(pool.map(judge, cases))
-    for (name, _, _), (verdict, wrong) in zip(cases, judged):
+        checked = list(pool.map(check_case, cases))
+    for (name, _, _), (verdict, wrong) in zip(cases, checked):
         print(f"{name}: {verdict}{', but ' + wrong if wrong else ''}")
-    counts = {kind: sum(verdict == kind for verdict, _ in judged) for kind in ("safe", "deadlock", "unmatched")}
-    failed = sum(wrong is not None for _, wrong in judged)
+    counts = {kind: sum(verdict == kind for verdict, _ in checked) for kind in ("safe", "deadlock", "unmatched")}
+    failed = sum(wrong is not None for _, wrong in checked)
     print(", ".join(f"{kind} {count}" for kind, count in counts.items()) + f", {failed} failed")
     return 1 if failed or counts["safe"] < 3 or counts["deadlock"] < 3 or not counts["unmatched"] else 0
 

@@ -28,8 +28,8 @@ CASES = {
     "one too many": (PIPE + " if P >= 7 and r == 3 { F; }", "", False),
     "one too few": ("repeat M { F; } repeat M - (P >= 8 and M > 5 and r == P - 1 ? 1 : 0) { B; }", "", False),
     "twice the last": ("repeat M { F; } for i in 0 .. M { B(mb: P >= 9 ? min(i, max(M - 2, 0)) : i); }", "", False),
-    "a circle of two": ("if P >= 7 and r == 5 { repeat M { B; F; } } else { " + PIPE + " }", "", False),
-    "a circle at the end": ("if r == P - 1 and P > 10 { repeat M { B; } repeat M { F; } } else { " + PIPE + " }", "", False),
+    "a cycle of two": ("if P >= 7 and r == 5 { repeat M { B; F; } } else { " + PIPE + " }", "", False),
+    "a cycle at the end": ("if r == P - 1 and P > 10 { repeat M { B; } repeat M { F; } } else { " + PIPE + " }", "", False),
     "backwards": ("for i in 0 .. M { F(mb: M - 1 - i); } for i in 0 .. M { B(mb: M - 1 - i); }", "", True),
     "half of the ranks": ("if 2 * r < P { for i in 0 .. M { F(mb: M - 1 - i); } } else { for i in 0 .. M { F(mb: M - 1 - i); } } repeat M { B; }", "", True),
     "the wrong way round": ("if 2 * r < P { repeat M { F; } } else { for i in 0 .. M { F(mb: M - 1 - i); } } repeat M { B; }", "", True),
@@ -50,7 +50,7 @@ def ranges_of(schedule):
     return json.loads(result.stdout)["ranges"] if result.stdout else None
 
 
-def spoken_of(ranges, p, m):
+def range_containing(ranges, p, m):
     """The one range that speaks of these numbers."""
     found = []
     for one in ranges:
@@ -84,28 +84,28 @@ def compare(schedule, ranges):
             known = next(
                 one for one in single if one["from"] <= m <= (one["to"] or m) and m % one["modulus"] == one["residue"]
             )
-            told = spoken_of(ranges, p, m)
-            if told["verdict"] == "undecided":
+            claimed = range_containing(ranges, p, m)
+            if claimed["verdict"] == "undecided":
                 continue
-            assert told["verdict"] == known["verdict"], (schedule, p, m, told, known)
+            assert claimed["verdict"] == known["verdict"], (schedule, p, m, claimed, known)
             agreed += 1
-            if told["makespan"] and known["makespan"] and known["makespan"]["exact"]:
+            if claimed["makespan"] and known["makespan"] and known["makespan"]["exact"]:
                 value = Fraction(known["makespan"]["slope"]) * m + Fraction(known["makespan"]["intercept"])
-                bound = makespan_of(told, p, m)
-                assert value == bound if told["makespan"]["exact"] else value <= bound, (schedule, p, m, value, bound)
+                bound = makespan_of(claimed, p, m)
+                assert value == bound if claimed["makespan"]["exact"] else value <= bound, (schedule, p, m, value, bound)
                 formulas += 1
     for p in [1, 3, 8, 14]:
         for m in [1, 4, 9, 31, 32]:
-            told = spoken_of(ranges, p, m)
+            claimed = range_containing(ranges, p, m)
             for transport in ["stream", "rendezvous"]:
                 result = run([schedule, "-D", f"P={p}", "-D", f"M={m}", f"--transport={transport}", "--emit=report-json"])
-                if told["verdict"] == "undecided":
+                if claimed["verdict"] == "undecided":
                     continue
-                assert (result.returncode == 0) == (told["verdict"] == "right"), (schedule, p, m, transport, result.stderr)
+                assert (result.returncode == 0) == (claimed["verdict"] == "right"), (schedule, p, m, transport, result.stderr)
                 runs += 1
-                if transport == "stream" and told["verdict"] == "right" and told["makespan"]:
+                if transport == "stream" and claimed["verdict"] == "right" and claimed["makespan"]:
                     value = Fraction(str(json.loads(result.stdout)["makespan"]))
-                    assert value <= makespan_of(told, p, m), (schedule, p, m, value)
+                    assert value <= makespan_of(claimed, p, m), (schedule, p, m, value)
 
 
 for schedule in LIBRARY:

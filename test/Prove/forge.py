@@ -34,7 +34,7 @@ last["makespan"].update(slope="0", intercept="1")
 last["evidence"]["durations"] = [[0] * len(row) for row in last["evidence"]["times"]]
 last["evidence"]["times"] = [[0] * len(row) for row in last["evidence"]["times"]]
 file, last = forge("limits that are kept, by no costs of memory")
-file["models"][0].update(limits="1", memory={"F": "1"}, at_rest="0")
+file["models"][0].update(limits="1", memory={"F": "1"}, static_memory="0")
 last.update(fits=True)
 last["evidence"].update(holdings=[[0] * 2] * 2, rooms=[[10**9]] * 2)
 file, last = forge("limits where there are none")
@@ -46,7 +46,7 @@ last.update(transports=[], makespan=None)
 file, last = forge("an order that says nothing")
 for shown in last["evidence"]["orders"]:
     shown["order"] = [[0] * len(row) for row in shown["order"]]
-for key in ("data", "carried"):
+for key in ("data", "with_messages"):
     file, last = forge(f"a row less, {key}")
     last["evidence"][key]["actions"][0].pop()
 file, last = forge("numbers that lie in no range")

@@ -1,5 +1,5 @@
 """trusted.py ROOT: whether docs/every-m.md tells how long the files are that must be trusted, and lists all that
-ppcc-check-proof is made of. With --tell it prints the table."""
+ppcc-check-proof is made of. With --print it prints the table."""
 import re
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 def checker():
     """The files that the checker is compiled from, and all of ours that they include."""
     cmake = (root / "tools/CMakeLists.txt").read_text(encoding="utf-8")
-    sources = re.search(r"set\(PPCC_CHECKER\s([^)]*)\)", cmake)[1].split()
+    sources = re.search(r"set\(PPCC_CHECKER_SOURCES\s([^)]*)\)", cmake)[1].split()
     linked = re.search(r"target_link_libraries\(ppcc-check-proof PRIVATE ([^)]*)\)", cmake)[1].split()
     assert linked == ["ppcc_llvm", "fmt::fmt"], linked
     found, open_files = set(), ["tools/ppcc-check-proof/main.cpp", *(f"lib/{source}" for source in sources)]
@@ -36,7 +36,7 @@ def lines(name):
 
 page = (root / "docs/every-m.md").read_text(encoding="utf-8")
 table = re.findall(r"^\| `(\S+)` \| ([\d,]+) \| (.*) \|$", page, re.M)
-if "--tell" in sys.argv:
+if "--print" in sys.argv:
     for name in sorted(checker()):
         print(f"| `{name}` | {lines(name)} |")
     print(sum(map(lines, checker())), "lines")

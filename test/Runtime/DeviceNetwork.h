@@ -66,14 +66,15 @@ public:
 
   explicit DeviceStage(Endpoint &endpoint) : endpoint(endpoint) {}
 
-  Value forward(const rt::Work &work, const rt::Inputs<Value> &inputs) {
+  Value forward(const rt::ActionContext &work,
+                const rt::Inputs<Value> &inputs) {
     Value out(valueBytes);
     std::vector<Value> read;
     for (size_t i = 0; i != inputs.size(); ++i)
       read.push_back(inputs[i]);
     issue(work.lane, [this, work, out, read] {
-      std::vector<rt::Held<Vector>> held(read.size());
-      std::vector<rt::Held<Vector> *> pointers;
+      std::vector<rt::ValueCell<Vector>> held(read.size());
+      std::vector<rt::ValueCell<Vector> *> pointers;
       for (size_t i = 0; i != read.size(); ++i) {
         held[i].value = read[i].read();
         pointers.push_back(&held[i]);
@@ -82,16 +83,18 @@ public:
     });
     return out;
   }
-  std::vector<Value> backward_input(const rt::Work &work, Value *outputGrad) {
+  std::vector<Value> backward_input(const rt::ActionContext &work,
+                                    Value *outputGrad) {
     return gradients(work, outputGrad, &NetworkStage::backward_input);
   }
-  std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
+  std::vector<Value> backward(const rt::ActionContext &work,
+                              Value *outputGrad) {
     return gradients(work, outputGrad, &NetworkStage::backward);
   }
-  void backward_weight(const rt::Work &work) {
+  void backward_weight(const rt::ActionContext &work) {
     issue(work.lane, [this, work] { network.backward_weight(work); });
   }
-  void add(const rt::Work &work, Value &sum, const Value &gradient) {
+  void add(const rt::ActionContext &work, Value &sum, const Value &gradient) {
     issue(work.lane, [sum, gradient] {
       Vector both = sum.read();
       addTo(both, gradient.read());
@@ -100,18 +103,20 @@ public:
   }
   size_t messageBytes(const rt::Label &) { return valueBytes; }
   size_t moveBytes(const rt::Label &) { return movedBytes; }
-  void perform(const rt::Work &work) {
+  void perform(const rt::ActionContext &work) {
     issue(work.lane, [this, work] { network.perform(work); });
   }
-  Value give(const rt::Work &work) {
+  Value moveOut(const rt::ActionContext &work) {
     Value moved(movedBytes);
-    issue(work.lane, [this, work, moved] { moved.write(network.give(work)); });
+    issue(work.lane,
+          [this, work, moved] { moved.write(network.moveOut(work)); });
     return moved;
   }
-  void take(const rt::Work &work, Value &&moved) {
-    issue(work.lane, [this, work, moved] { network.take(work, moved.read()); });
+  void moveIn(const rt::ActionContext &work, Value &&moved) {
+    issue(work.lane,
+          [this, work, moved] { network.moveIn(work, moved.read()); });
   }
-  void release(const rt::Work &work) {
+  void release(const rt::ActionContext &work) {
     issue(0, [this, work] { network.release(work); });
   }
 
@@ -133,10 +138,10 @@ protected:
   Endpoint &endpoint;
 
 private:
-  using Backward = std::vector<Vector> (NetworkStage::*)(const rt::Work &,
-                                                         Vector *);
+  using Backward = std::vector<Vector> (NetworkStage::*)(
+      const rt::ActionContext &, Vector *);
 
-  std::vector<Value> gradients(const rt::Work &work, Value *outputGrad,
+  std::vector<Value> gradients(const rt::ActionContext &work, Value *outputGrad,
                                Backward backward) {
     std::vector<Value> result;
     for (size_t i = numInputs(work); i != 0; --i)

@@ -37,15 +37,18 @@ public:
                        std::function<void()> act = {})
       : fault(std::move(fault)), act(std::move(act)) {}
 
-  std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
-    return goWrong(work, NetworkStage::backward(work, outputGrad));
+  std::vector<Value> backward(const rt::ActionContext &work,
+                              Value *outputGrad) {
+    return injectFault(work, NetworkStage::backward(work, outputGrad));
   }
-  std::vector<Value> backward_input(const rt::Work &work, Value *outputGrad) {
-    return goWrong(work, NetworkStage::backward_input(work, outputGrad));
+  std::vector<Value> backward_input(const rt::ActionContext &work,
+                                    Value *outputGrad) {
+    return injectFault(work, NetworkStage::backward_input(work, outputGrad));
   }
 
 private:
-  std::vector<Value> goWrong(const rt::Work &work, std::vector<Value> result) {
+  std::vector<Value> injectFault(const rt::ActionContext &work,
+                                 std::vector<Value> result) {
     if (work.rank != 1 || std::exchange(failed, true))
       return result;
     if (fault.starts_with("throw"))
@@ -68,8 +71,8 @@ private:
 
 /// The limit of a rank's waits while rank 1 stalls, which is to hear that the
 /// others have given up.
-inline std::chrono::milliseconds patienceOf(uint32_t rank) {
-  return rank == 1 ? rt::Options().patience : std::chrono::milliseconds(1000);
+inline std::chrono::milliseconds timeoutOf(uint32_t rank) {
+  return rank == 1 ? rt::Options().timeout : std::chrono::milliseconds(1000);
 }
 
 /// Reads a program, and damages it. `abi`: it is of another ABI; `cut`: half of
@@ -122,7 +125,7 @@ template <class Run> bool report(uint32_t rank, Run run) {
     line += " ended";
     good = true;
   } catch (const rt::Error &error) {
-    line += " stopped at `" + error.action() + "` of `" + error.place() +
+    line += " stopped at `" + error.action() + "` of `" + error.location() +
             "`: " + error.what();
   }
   std::puts(line.c_str());

@@ -116,7 +116,7 @@ inline Vector lossGradient(const Vector &out, uint32_t microbatch) {
 }
 
 /// How many stages a stage reads.
-inline size_t numInputs(const rt::Work &work) {
+inline size_t numInputs(const rt::ActionContext &work) {
   const rt::Pipe &pipe = work.program->pipes[work.pipe];
   size_t count = work.stage != 0 && pipe.hasEdgeToNext(work.stage - 1u);
   for (rt::SkipEdge edge : pipe.skipEdges)
@@ -132,7 +132,8 @@ class NetworkStage : public rt::StageHooks {
 public:
   using Value = Vector;
 
-  Value forward(const rt::Work &work, const rt::Inputs<Value> &inputs) {
+  Value forward(const rt::ActionContext &work,
+                const rt::Inputs<Value> &inputs) {
     Activation &kept = activation(work);
     kept.numInputs = inputs.size();
     if (work.isFirst())
@@ -142,7 +143,8 @@ public:
     kept.out = layer(work).forward(kept.in);
     return kept.out;
   }
-  std::vector<Value> backward_input(const rt::Work &work, Value *outputGrad) {
+  std::vector<Value> backward_input(const rt::ActionContext &work,
+                                    Value *outputGrad) {
     Activation &kept = activation(work);
     if (kept.out.empty())
       throw std::runtime_error("its activation is not here");
@@ -150,10 +152,11 @@ public:
         kept,
         outputGrad ? *outputGrad : lossGradient(kept.out, work.microbatch));
   }
-  void backward_weight(const rt::Work &work) {
+  void backward_weight(const rt::ActionContext &work) {
     layer(work).backwardWeight(activation(work), work.microbatch);
   }
-  std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
+  std::vector<Value> backward(const rt::ActionContext &work,
+                              Value *outputGrad) {
     std::vector<Value> result = backward_input(work, outputGrad);
     backward_weight(work);
     return result;
@@ -163,22 +166,22 @@ public:
   size_t messageBytes(const rt::Label &) { return valueBytes; }
   /// What std.pp declares, as a rank without others does it: parameters are
   /// there from UNSHARD on, and gone behind RESHARD.
-  void perform(const rt::Work &work) {
-    std::string letters = work.letters();
+  void perform(const rt::ActionContext &work) {
+    std::string mnemonic = work.mnemonic();
     std::lock_guard lock(mutex);
-    Layer &own = all.try_emplace({work.pipe, work.stage}, work.stage)
-                     .first->second;
+    Layer &own =
+        all.try_emplace({work.pipe, work.stage}, work.stage).first->second;
     Vector &shard = shards[{work.pipe, work.stage}];
-    if (letters.starts_with("UNSHARD"))
+    if (mnemonic.starts_with("UNSHARD"))
       own.weights = shard.empty() ? own.weights : std::exchange(shard, {});
-    else if (letters.starts_with("RESHARD"))
+    else if (mnemonic.starts_with("RESHARD"))
       shard = std::exchange(own.weights, {});
-    else if (letters != "REDUCE_GRAD") // Of one copy.
-      throw std::runtime_error("cannot perform " + letters);
+    else if (mnemonic != "REDUCE_GRAD") // Of one copy.
+      throw std::runtime_error("cannot perform " + mnemonic);
   }
 
   /// An activation goes to another rank, and comes back.
-  Value give(const rt::Work &work) {
+  Value moveOut(const rt::ActionContext &work) {
     std::lock_guard lock(mutex);
     auto kept = activations.extract({work.pipe, work.stage, work.microbatch});
     if (kept.empty())
@@ -189,7 +192,7 @@ public:
     value.insert(value.end(), activation.out.begin(), activation.out.end());
     return value;
   }
-  void take(const rt::Work &work, Value &&value) {
+  void moveIn(const rt::ActionContext &work, Value &&value) {
     std::lock_guard lock(mutex);
     Activation &kept = activations[{work.pipe, work.stage, work.microbatch}];
     auto in = value.begin() + 2, out = in + ptrdiff_t(value[1]);
@@ -198,7 +201,7 @@ public:
     kept.out.assign(out, value.end());
   }
 
-  void release(const rt::Work &work) {
+  void release(const rt::ActionContext &work) {
     std::lock_guard lock(mutex);
     activations.erase({work.pipe, work.stage, work.microbatch});
   }
@@ -209,11 +212,11 @@ public:
   size_t numActivations() const { return activations.size(); }
 
 private:
-  Activation &activation(const rt::Work &work) {
+  Activation &activation(const rt::ActionContext &work) {
     std::lock_guard lock(mutex);
     return activations[{work.pipe, work.stage, work.microbatch}];
   }
-  Layer &layer(const rt::Work &work) {
+  Layer &layer(const rt::ActionContext &work) {
     std::lock_guard lock(mutex);
     Layer &own =
         all.try_emplace({work.pipe, work.stage}, work.stage).first->second;
@@ -229,7 +232,7 @@ private:
 };
 
 /// The gradients by a plain loop: one microbatch after another, no pipeline.
-inline Layers plainLoop(const rt::Program &program) {
+inline Layers unpipelinedReference(const rt::Program &program) {
   Layers layers;
   for (uint8_t p = 0; p != program.pipes.size; ++p) {
     const rt::Pipe &pipe = program.pipes[p];
@@ -258,7 +261,7 @@ inline Layers plainLoop(const rt::Program &program) {
         continue;
       std::vector<std::vector<Vector>> grads(stages); // Of its output.
       for (uint16_t stage = stages; stage-- != 0;) {
-        if (!pipe.isRead(stage))
+        if (!pipe.hasReaders(stage))
           grads[stage] = {lossGradient(kept[stage].out, m)};
         // They were found from the last reader to the first.
         Vector sum = grads[stage].back();

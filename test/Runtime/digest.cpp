@@ -2,7 +2,7 @@
 // session, then all another: ppcc-run-digest PROGRAM.JSON..., of one number of
 // ranks. Programs that differ in one row are refused before the first action,
 // on each transport of one process.
-#include "Pairs.h"
+#include "MutatedProgram.h"
 
 #include "ppcc/Runtime/Cooperative.h"
 #include "ppcc/Runtime/Json.h"
@@ -65,13 +65,13 @@ int main(int argc, char **argv) {
       {"cooperative", cooperative}, {"threads", threads}};
   for (auto [name, transport] : transports) {
     unsigned pairs = 0, refused = 0, expected = 0;
-    for (; pairs != numPairs; ++pairs) {
+    for (; pairs != numMutations; ++pairs) {
       auto load = [&](unsigned number) {
         std::ifstream file(argv[1 + int(number) % (argc - 1)]);
         return rt::readJson(file);
       };
       rt::LoadedProgram program = load(pairs), next = load(pairs + 1);
-      OneRowOff other(program, pairs);
+      MutatedProgram other(program, pairs);
       refused +=
           transport(program, other, next, pairs % program.program().numRanks);
       expected += program.program().numRanks;

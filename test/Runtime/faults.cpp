@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
         FaultyStage stage(fault, [&] { gaveUp.wait(); });
         rt::Options options;
         if (fault == "stall")
-          options.patience = patienceOf(rank);
+          options.timeout = timeoutOf(rank);
         if (fault != "leave" || rank != 1)
           report(rank,
                  [&] { rt::run(program, rank, stage, endpoint, options); });

@@ -1,11 +1,11 @@
 // Tries the model of CUDA and NCCL with programs of a few calls:
 //
-//   ppcc-model-calls faults FILE   the correct programs of the file are right,
-//   and
+//   ppcc-test-cuda-model faults FILE   the correct programs of the file are
+//   right, and
 //                            each with a fault is reported, in the words that
 //                            the file says
-//   ppcc-model-calls mutate N      N random programs of one rank, each correct
-//   and
+//   ppcc-test-cuda-model mutate N      N random programs of one rank, each
+//   correct and
 //                            with one wait less: a report comes where a search
 //                            of all paths finds a race, and only there
 #include "Model.h"
@@ -48,7 +48,7 @@ Calls callsOf(const std::string &text) {
 class Host {
 public:
   Host(int rank, int ranks, const ncclUniqueId (&ids)[2]) : rank(rank) {
-    model::beginRank(rank, ranks);
+    model::attachRank(rank, ranks);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     for (int i = 0; i != 2; ++i)
       ncclCommInitRankConfig(&comms[i], ranks, ids[i], rank, &config);
@@ -59,7 +59,7 @@ public:
     for (auto &[name, stream] : streams)
       if (!destroyed.contains(name))
         cudaStreamDestroy(stream);
-    model::endRank();
+    model::detachRank();
   }
 
   void make(const Call &call) {
@@ -107,7 +107,7 @@ public:
     else if (verb == "unpin")
       cudaFreeHost(buffer(1));
     else if (verb == "look")
-      model::touch(buffer(1), bytes, false);
+      model::recordAccess(buffer(1), bytes, false);
     else if (verb == "capture")
       cudaStreamBeginCapture(last(), cudaStreamCaptureModeThreadLocal);
     else if (verb == "captured")
@@ -137,9 +137,9 @@ private:
               cudaStream_t stream) {
     model::kernel(stream, [=] {
       for (void *data : reads)
-        model::touch(data, bytes, false);
+        model::recordAccess(data, bytes, false);
       for (void *data : writes)
-        model::touch(data, bytes, true);
+        model::recordAccess(data, bytes, true);
       return true;
     });
   }

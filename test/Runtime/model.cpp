@@ -1,14 +1,14 @@
 // Runs programs through Nccl.h on the model of CUDA and NCCL, with real numbers
-// and a thread a rank: ppcc-run-model [run-ahead] [wait-here] [drop | graph]
-// PROGRAM.JSON... | sends
+// and a thread a rank: ppcc-run-cuda-model [run-ahead] [wait-here] [drop |
+// graph] PROGRAM.JSON... | sends
 //
 // drop: each wait for an event that rank 1 issues is left out of one run. The
 // report must come where a search of the operations of that run finds two that
 // nothing orders, and only there.
 // graph: a step is captured, and launched three times.
 // sends: a send must not wait for what its lane got behind its producer.
+#include "CompareRuns.h"
 #include "Network.h"
-#include "Verdict.h"
 
 #include "Inputs/cuda-model/Model.h"
 #include "ppcc/Runtime/Json.h"
@@ -24,13 +24,13 @@ namespace {
 using View = std::span<std::byte>;
 
 Vector read(View view) {
-  model::touch(view.data(), view.size(), false);
+  model::recordAccess(view.data(), view.size(), false);
   Vector result(view.size() / sizeof(double));
   std::memcpy(result.data(), view.data(), view.size());
   return result;
 }
 void write(View view, const Vector &values) {
-  model::touch(view.data(), view.size(), true);
+  model::recordAccess(view.data(), view.size(), true);
   std::memcpy(view.data(), values.data(), view.size());
 }
 
@@ -129,7 +129,8 @@ public:
     cuda.destroy();
   }
 
-  Value forward(const rt::Work &work, const rt::Inputs<Value> &inputs) {
+  Value forward(const rt::ActionContext &work,
+                const rt::Inputs<Value> &inputs) {
     Value out(valueBytes, endpoint.stream(work.lane));
     std::vector<View> views;
     for (size_t i = 0; i != inputs.size(); ++i)
@@ -139,8 +140,8 @@ public:
       kept = keep(work);
     launch(work, [this, work, views, all, kept, out = viewOf(out)] {
       checkName(all, work, weightName);
-      std::vector<rt::Held<Vector>> held(views.size());
-      std::vector<rt::Held<Vector> *> pointers;
+      std::vector<rt::ValueCell<Vector>> held(views.size());
+      std::vector<rt::ValueCell<Vector> *> pointers;
       for (size_t i = 0; i != views.size(); ++i) {
         held[i].value = read(views[i]);
         pointers.push_back(&held[i]);
@@ -151,20 +152,22 @@ public:
     });
     return out;
   }
-  std::vector<Value> backward_input(const rt::Work &work, Value *outputGrad) {
+  std::vector<Value> backward_input(const rt::ActionContext &work,
+                                    Value *outputGrad) {
     return gradients(work, outputGrad, &NetworkStage::backward_input);
   }
-  std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
+  std::vector<Value> backward(const rt::ActionContext &work,
+                              Value *outputGrad) {
     return gradients(work, outputGrad, &NetworkStage::backward);
   }
-  void backward_weight(const rt::Work &work) {
+  void backward_weight(const rt::ActionContext &work) {
     View kept = keptBy(work);
     launch(work, [this, work, kept] {
       checkName(kept, work, work.microbatch);
       network.backward_weight(work);
     });
   }
-  void add(const rt::Work &work, Value &sum, const Value &gradient) {
+  void add(const rt::ActionContext &work, Value &sum, const Value &gradient) {
     launch(work, [sum = viewOf(sum), gradient = viewOf(gradient)] {
       Vector both = read(sum);
       addTo(both, read(gradient));
@@ -174,49 +177,49 @@ public:
   size_t messageBytes(const rt::Label &) { return valueBytes; }
   size_t moveBytes(const rt::Label &) { return movedBytes; }
   /// The streams of a group have joined.
-  void release(const rt::Work &work) {
+  void release(const rt::ActionContext &work) {
     ::launch(endpoint.stream(0), [this, work] { network.release(work); });
     letGo(work, endpoint.stream(0));
   }
 
-  void perform(const rt::Work &work) {
-    std::string letters = work.letters();
-    model::setPlace(std::to_string(work.stage) + letters);
-    if (letters == "R")
+  void perform(const rt::ActionContext &work) {
+    std::string mnemonic = work.mnemonic();
+    model::setPlace(std::to_string(work.stage) + mnemonic);
+    if (mnemonic == "R")
       return restore(work);
-    if (letters == "OFFLOAD")
+    if (mnemonic == "OFFLOAD")
       return offload(work);
-    if (letters == "RELOAD")
+    if (mnemonic == "RELOAD")
       return reload(work);
-    if (letters.starts_with("UNSHARD"))
+    if (mnemonic.starts_with("UNSHARD"))
       return unshard(work);
-    if (letters.starts_with("RESHARD"))
+    if (mnemonic.starts_with("RESHARD"))
       return reshard(work);
-    if (letters == "REDUCE_GRAD")
+    if (mnemonic == "REDUCE_GRAD")
       return reduce(work);
-    throw std::runtime_error("cannot perform " + letters);
+    throw std::runtime_error("cannot perform " + mnemonic);
   }
-  Value give(const rt::Work &work) {
+  Value moveOut(const rt::ActionContext &work) {
     Value moved(movedBytes, endpoint.stream(work.lane));
     View kept = keptBy(work);
     launch(work, [this, work, kept, moved = viewOf(moved)] {
       checkName(kept, work, work.microbatch);
-      write(moved, network.give(work));
+      write(moved, network.moveOut(work));
     });
     letGo(work, endpoint.stream(0));
     return moved;
   }
-  void take(const rt::Work &work, Value &&moved) {
+  void moveIn(const rt::ActionContext &work, Value &&moved) {
     View kept = keep(work);
     launch(work, [this, work, kept, moved = viewOf(moved)] {
-      network.take(work, read(moved));
+      network.moveIn(work, read(moved));
       writeName(kept, work, work.microbatch);
     });
   }
 
   const NetworkStage &computed() const { return network; }
   /// Behind a step, on the host: compares what was reduced over the replicas.
-  void compareSums(const Layers &expected, Distance &found) {
+  void compareSums(const Layers &expected, RunDifference &found) {
     cuda.synchronize();
     for (auto &[key, own] : weights) {
       if (!own.sum)
@@ -245,13 +248,13 @@ public:
   /// Lets the first lane wait for all that this stage has issued elsewhere.
   void join() {
     for (cudaStream_t stream : used)
-      cuda.follow(endpoint.stream(0), stream);
+      cuda.waitStream(endpoint.stream(0), stream);
     used.clear();
   }
 
 private:
-  using Backward = std::vector<Vector> (NetworkStage::*)(const rt::Work &,
-                                                         Vector *);
+  using Backward = std::vector<Vector> (NetworkStage::*)(
+      const rt::ActionContext &, Vector *);
   using Key = std::pair<uint8_t, uint16_t>;
   static constexpr size_t nameBytes = 4 * sizeof(double);
   static constexpr double weightName = -1;
@@ -282,10 +285,10 @@ private:
   static Vector nameOf(Key key, double of) {
     return {double(key.first), double(key.second), of, of};
   }
-  static void writeName(View view, const rt::Work &work, double of) {
+  static void writeName(View view, const rt::ActionContext &work, double of) {
     write(view, nameOf({work.pipe, work.stage}, of));
   }
-  static void checkName(View view, const rt::Work &work, double of) {
+  static void checkName(View view, const rt::ActionContext &work, double of) {
     if (read(view) != nameOf({work.pipe, work.stage}, of))
       throw std::runtime_error("memory of another stage or microbatch");
   }
@@ -317,31 +320,32 @@ private:
                   "cudaMemcpyAsync");
   }
 
-  std::tuple<uint8_t, uint16_t, uint32_t> keyOf(const rt::Work &work) const {
+  std::tuple<uint8_t, uint16_t, uint32_t>
+  keyOf(const rt::ActionContext &work) const {
     return {work.pipe, work.stage, work.microbatch};
   }
   /// Weights that a lane may read.
-  View weightsFor(const rt::Work &work) {
+  View weightsFor(const rt::ActionContext &work) {
     Weights &own = weights.at({work.pipe, work.stage});
     if (!own.all)
       throw std::runtime_error("its weights are given up");
     awaitOn(endpoint.stream(work.lane), own.ready);
     return nameAt(own.all);
   }
-  View keep(const rt::Work &work) {
+  View keep(const rt::ActionContext &work) {
     Kept &kept = activations[keyOf(work)];
     kept = {};
     cudaMallocAsync(&kept.memory, nameBytes, endpoint.stream(work.lane));
     return nameAt(kept.memory);
   }
-  View keptBy(const rt::Work &work) {
+  View keptBy(const rt::ActionContext &work) {
     Kept &kept = activations.at(keyOf(work));
     if (!kept.memory)
       throw std::runtime_error("reads an activation that is on the host");
     awaitOn(endpoint.stream(work.lane), kept.ready);
     return nameAt(kept.memory);
   }
-  void letGo(const rt::Work &work, cudaStream_t stream) {
+  void letGo(const rt::ActionContext &work, cudaStream_t stream) {
     auto kept = activations.extract(keyOf(work));
     if (!kept.empty())
       cudaFreeAsync(kept.mapped().memory, stream);
@@ -352,20 +356,20 @@ private:
                     "cudaStreamWaitEvent");
   }
   cudaEvent_t recordOn(cudaStream_t stream) {
-    cudaEvent_t event = cuda.take();
+    cudaEvent_t event = cuda.acquireEvent();
     rt::checkCuda(cudaEventRecord(event, stream), "cudaEventRecord");
     used.insert(stream);
     return event;
   }
 
-  void restore(const rt::Work &work) {
+  void restore(const rt::ActionContext &work) {
     View kept = keep(work), all = weightsFor(work);
     launch(work, [work, kept, all] {
       checkName(all, work, weightName);
       writeName(kept, work, work.microbatch);
     });
   }
-  void offload(const rt::Work &work) {
+  void offload(const rt::ActionContext &work) {
     Kept &kept = activations.at(keyOf(work));
     if (pages.empty()) {
       pages.push_back({});
@@ -375,13 +379,13 @@ private:
     kept.page = pages.back();
     pages.pop_back();
     awaitOn(toHost, kept.page.read);
-    cuda.follow(toHost, endpoint.stream(0));
+    cuda.waitStream(toHost, endpoint.stream(0));
     cudaMemcpyAsync(kept.page.memory, kept.memory, nameBytes,
                     cudaMemcpyDeviceToHost, toHost);
     cudaFreeAsync(std::exchange(kept.memory, nullptr), toHost);
     kept.ready = recordOn(toHost);
   }
-  void reload(const rt::Work &work) {
+  void reload(const rt::ActionContext &work) {
     Kept &kept = activations.at(keyOf(work));
     awaitOn(toDevice, kept.ready);
     cudaMallocAsync(&kept.memory, nameBytes, toDevice);
@@ -390,24 +394,24 @@ private:
     kept.ready = kept.page.read = recordOn(toDevice);
     pages.push_back(kept.page);
   }
-  void unshard(const rt::Work &work) {
+  void unshard(const rt::ActionContext &work) {
     Weights &own = weights.at({work.pipe, work.stage});
     if (own.all)
       return;
-    cuda.follow(gathering, endpoint.stream(0));
+    cuda.waitStream(gathering, endpoint.stream(0));
     cudaMallocAsync(&own.all, nameBytes, gathering);
     ncclAllGather(own.shard, own.all, nameBytes / 2, ncclInt8, gathers,
                   gathering);
     own.ready = recordOn(gathering);
   }
-  void reshard(const rt::Work &work) {
+  void reshard(const rt::ActionContext &work) {
     Weights &own = weights.at({work.pipe, work.stage});
     if (own.all)
       cudaFreeAsync(std::exchange(own.all, nullptr), endpoint.stream(0));
   }
-  void reduce(const rt::Work &work) {
+  void reduce(const rt::ActionContext &work) {
     Weights &own = weights.at({work.pipe, work.stage});
-    cuda.follow(reducing, endpoint.stream(0));
+    cuda.waitStream(reducing, endpoint.stream(0));
     View gradients{static_cast<std::byte *>(own.gradients),
                    width * width * sizeof(double)};
     ::launch(reducing, [this, work, gradients] {
@@ -419,7 +423,7 @@ private:
     recordOn(reducing);
   }
 
-  std::vector<Value> gradients(const rt::Work &work, Value *outputGrad,
+  std::vector<Value> gradients(const rt::ActionContext &work, Value *outputGrad,
                                Backward backward) {
     std::vector<Value> result;
     std::vector<View> views;
@@ -440,8 +444,8 @@ private:
     });
     return result;
   }
-  void launch(const rt::Work &work, std::function<void()> kernel) {
-    model::setPlace(std::to_string(work.stage) + work.letters() +
+  void launch(const rt::ActionContext &work, std::function<void()> kernel) {
+    model::setPlace(std::to_string(work.stage) + work.mnemonic() +
                     std::to_string(work.microbatch));
     ::launch(endpoint.stream(work.lane), std::move(kernel));
   }
@@ -472,7 +476,7 @@ ncclComm_t communicator(const ncclUniqueId &id, uint32_t rank, uint32_t size) {
 
 /// Captures a step, and launches it; compares each launch.
 void replay(rt::Session<ModelStage, Endpoint> &session, ModelStage &stage,
-            Endpoint &endpoint, const Layers &expected, Distance &found) {
+            Endpoint &endpoint, const Layers &expected, RunDifference &found) {
   stage.beginStep();
   endpoint.beginCapture();
   session.step();
@@ -495,12 +499,13 @@ void replay(rt::Session<ModelStage, Endpoint> &session, ModelStage &stage,
 
 /// Runs a program; adds what is wrong, and the layers that are right. Where it
 /// has collectives of replicas there are two.
-void judge(const rt::Program &program, const Mode &mode, Distance &found) {
-  Layers expected = plainLoop(program);
+void checkRun(const rt::Program &program, const Mode &mode,
+              RunDifference &found) {
+  Layers expected = unpipelinedReference(program);
   bool gathers = false, reduces = false;
   for (const rt::Kind &kind : program.kinds) {
-    gathers |= std::string_view(kind.letters) == "UNSHARD";
-    reduces |= std::string_view(kind.letters) == "REDUCE_GRAD";
+    gathers |= std::string_view(kind.mnemonic) == "UNSHARD";
+    reduces |= std::string_view(kind.mnemonic) == "REDUCE_GRAD";
   }
   uint32_t replicas = gathers || reduces ? 2 : 1;
   uint32_t all = replicas * program.numRanks;
@@ -512,7 +517,7 @@ void judge(const rt::Program &program, const Mode &mode, Distance &found) {
   std::vector<std::jthread> threads;
   for (uint32_t number = 0; number != all; ++number)
     threads.emplace_back([&, number] {
-      model::beginRank(int(number), int(all));
+      model::attachRank(int(number), int(all));
       uint32_t rank = number % program.numRanks;
       uint32_t replica = number / program.numRanks;
       std::vector<ncclComm_t> comms = {
@@ -523,7 +528,7 @@ void judge(const rt::Program &program, const Mode &mode, Distance &found) {
       {
         Endpoint endpoint(comms[0], mode.nccl);
         ModelVector::stream = endpoint.stream(0);
-        Distance own;
+        RunDifference own;
         try {
           ModelStage stage(program, rank, endpoint,
                            gathers ? comms[1] : nullptr,
@@ -542,7 +547,7 @@ void judge(const rt::Program &program, const Mode &mode, Distance &found) {
         found.exact += own.exact, found.reordered += own.reordered;
         found.wrong += own.wrong;
       }
-      model::endRank();
+      model::detachRank();
       for (ncclComm_t comm : comms)
         ncclCommDestroy(comm);
     });
@@ -554,55 +559,56 @@ void judge(const rt::Program &program, const Mode &mode, Distance &found) {
 /// Whether two operations touch the same bytes, one of them writing, or are of
 /// one communicator, and no path leads from one to the other; or nothing that
 /// is read has been written before. Shares nothing with the model's clocks.
-bool hasRace(const std::deque<model::Note> &notes) {
-  std::map<const model::Note *, size_t> number;
+bool hasRace(const std::deque<model::TracedOperation> &notes) {
+  std::map<const model::TracedOperation *, size_t> number;
   std::vector<std::vector<bool>> isBehind;
-  auto conflicts = [](const model::Note &a, const model::Note &b) {
+  auto conflicts = [](const model::TracedOperation &a,
+                      const model::TracedOperation &b) {
     if (a.comm && a.comm == b.comm)
       return true;
-    for (const model::Note::Touch &one : a.touched)
-      for (const model::Note::Touch &two : b.touched)
+    for (const model::TracedOperation::Access &one : a.touched)
+      for (const model::TracedOperation::Access &two : b.touched)
         if ((one.writes || two.writes) && one.begin < two.end &&
             two.begin < one.end)
           return true;
     return false;
   };
-  for (const model::Note &note : notes) {
+  for (const model::TracedOperation &note : notes) {
     size_t own = number.size();
-    std::vector<bool> behind(own);
-    for (const model::Note *other : note.behind) {
+    std::vector<bool> predecessors(own);
+    for (const model::TracedOperation *other : note.predecessors) {
       size_t before = number.at(other);
-      behind[before] = true;
+      predecessors[before] = true;
       for (size_t i = 0; i != before; ++i)
-        behind[i] = behind[i] || isBehind[before][i];
+        predecessors[i] = predecessors[i] || isBehind[before][i];
     }
     for (size_t i = 0; i != own; ++i)
-      if (!behind[i] && conflicts(notes[i], note))
+      if (!predecessors[i] && conflicts(notes[i], note))
         return true;
-    for (const model::Note::Touch &touch : note.touched) {
+    for (const model::TracedOperation::Access &touch : note.touched) {
       bool isWritten = touch.writes;
       for (size_t i = 0; i != own && !isWritten; ++i)
-        for (const model::Note::Touch &other : notes[i].touched)
-          isWritten |= behind[i] && other.writes && !other.isMemory &&
+        for (const model::TracedOperation::Access &other : notes[i].touched)
+          isWritten |= predecessors[i] && other.writes && !other.isMemory &&
                        other.begin < touch.end && touch.begin < other.end;
       if (!isWritten)
         return true;
     }
     number[&note] = own;
-    isBehind.push_back(std::move(behind));
+    isBehind.push_back(std::move(predecessors));
   }
   return false;
 }
 
 void dropWaits(const rt::Program &program, const Mode &mode) {
-  Distance whole;
-  judge(program, mode, whole);
+  RunDifference whole;
+  checkRun(program, mode, whole);
   int waits = model::numWaits(1), missed = 0, unlike = !whole.wrong.empty();
   for (int wait = 0; wait != waits; ++wait) {
     model::traceRank(1);
     model::dropWait(1, wait);
-    Distance found;
-    judge(program, mode, found);
+    RunDifference found;
+    checkRun(program, mode, found);
     missed += !found.wrong.empty();
     bool isWrong = hasRace(model::traced()) != !found.wrong.empty();
     unlike += isWrong;
@@ -626,7 +632,7 @@ bool sendComesThrough(const rt::Program &program, bool knowsProducer) {
   for (uint32_t rank = 0; rank != 2; ++rank)
     threads.emplace_back([&, rank] {
       using namespace std::chrono_literals;
-      model::beginRank(int(rank), 2);
+      model::attachRank(int(rank), 2);
       ncclComm_t comm = communicator(id, rank, 2);
       try {
         Endpoint endpoint(comm);
@@ -637,10 +643,10 @@ bool sendComesThrough(const rt::Program &program, bool knowsProducer) {
           message.value = ModelVector(valueBytes, lane);
           View view = rt::Bytes<ModelVector>::of(message.value);
           launch(lane, [view] { write(view, Vector(width * samples)); });
-          endpoint.made(0, 0);
+          endpoint.recordProduced(0, 0);
           model::kernel(lane, [&] { return hasCome.load(); });
           if (knowsProducer)
-            endpoint.sendMade(1, std::move(message), 0);
+            endpoint.sendProduced(1, std::move(message), 0);
           else
             endpoint.send(1, std::move(message));
         } else {
@@ -655,7 +661,7 @@ bool sendComesThrough(const rt::Program &program, bool knowsProducer) {
         endpoint.finish(1min);
       } catch (const std::exception &) { // It is reported.
       }
-      model::endRank();
+      model::detachRank();
       ncclCommDestroy(comm);
     });
   threads.clear();
@@ -682,7 +688,7 @@ int main(int argc, char **argv) {
   mode.nccl.waitsOnHost = true;
   bool drops = false;
   size_t programs = 0, failures = 0;
-  Distance all;
+  RunDifference all;
   for (int i = 1; i != argc; ++i) {
     std::string word = argv[i];
     if (word == "sends")
@@ -692,8 +698,8 @@ int main(int argc, char **argv) {
       mode.isCaptured = word == "graph";
       continue;
     }
-    if (word == "wait-here") {
-      mode.run.waits = rt::Waits::Here;
+    if (word == "rendezvous") {
+      mode.run.waitPolicy = rt::WaitPolicy::Rendezvous;
       continue;
     }
     if (word == "drop") {
@@ -706,8 +712,8 @@ int main(int argc, char **argv) {
       dropWaits(program, mode);
       continue;
     }
-    Distance found;
-    judge(program, mode, found);
+    RunDifference found;
+    checkRun(program, mode, found);
     ++programs;
     all.exact += found.exact, all.reordered += found.reordered;
     failures += !found.wrong.empty();

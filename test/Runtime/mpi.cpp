@@ -2,16 +2,16 @@
 //
 //   mpirun -np N ppcc-run-mpi FAULT [--trace=FILE] PROGRAM.JSON...
 //
-// FAULT is `none`, `wait-here`, `slow` (Slow.h), `any-size`, `digest`,
+// FAULT is `none`, `wait-here`, `slow` (SlowStage.h), `any-size`, `digest`,
 // `together` (whose members of groups wait for each other), `pool`, which
 // counts the buffers of receives of one program, or one of Faults.h, for one
 // program of N ranks (`ranks`: of N
 // + 1). Without a fault N is the largest number of ranks: programs with fewer
 // share the processes among them.
+#include "ConcurrentStage.h"
 #include "Faults.h"
-#include "Meeting.h"
-#include "Pairs.h"
-#include "Slow.h"
+#include "MutatedProgram.h"
+#include "SlowStage.h"
 
 #include "ppcc/Runtime/Mpi.h"
 #include "ppcc/Runtime/Trace.h"
@@ -46,12 +46,14 @@ struct Buffer {
 struct PoolStage : rt::StageHooks {
   using Value = Buffer;
 
-  Value forward(const rt::Work &, const rt::Inputs<Value> &) {
+  Value forward(const rt::ActionContext &, const rt::Inputs<Value> &) {
     return {Vector(width)};
   }
-  Value backward(const rt::Work &, Value *) { return {Vector(width)}; }
-  Value backward_input(const rt::Work &, Value *) { return {Vector(width)}; }
-  void backward_weight(const rt::Work &) {}
+  Value backward(const rt::ActionContext &, Value *) { return {Vector(width)}; }
+  Value backward_input(const rt::ActionContext &, Value *) {
+    return {Vector(width)};
+  }
+  void backward_weight(const rt::ActionContext &) {}
   void add(Value &, const Value &) {}
   size_t messageBytes(const rt::Label &) { return width * sizeof(double); }
 };
@@ -74,19 +76,19 @@ int runPool(const std::string &name) {
 int worldRank();
 
 /// Gives one rank another program than the others.
-int runPairs(const std::vector<std::string> &names) {
+int runMutations(const std::vector<std::string> &names) {
   unsigned counts[2] = {}; // Ranks that refused, and all.
-  for (unsigned pair = 0; pair != numPairs; ++pair) {
+  for (unsigned pair = 0; pair != numMutations; ++pair) {
     std::ifstream file(names[pair % names.size()]);
     rt::LoadedProgram loaded = rt::readJson(file);
     const rt::Program &program = loaded;
-    OneRowOff other(program, pair);
+    MutatedProgram other(program, pair);
     rt::Mpi<Vector> mpi;
     CountingStage stage;
     rt::Session session(program, stage, mpi);
-    bool isOff = mpi.rank() == pair % program.numRanks;
+    bool isMutated = mpi.rank() == pair % program.numRanks;
     counts[0] += refuses(program, other,
-                         [&] { session.link(isOff ? other : program); }) &&
+                         [&] { session.link(isMutated ? other : program); }) &&
                  stage.calls == 0;
     counts[1] += 1;
     session.link(program);
@@ -96,7 +98,7 @@ int runPairs(const std::vector<std::string> &names) {
   unsigned all[2];
   MPI_Reduce(counts, all, 2, MPI_UNSIGNED, MPI_SUM, 0, MPI_COMM_WORLD);
   if (worldRank() == 0)
-    std::printf("%u pairs, refused on %u of %u ranks\n", numPairs, all[0],
+    std::printf("%u pairs, refused on %u of %u ranks\n", numMutations, all[0],
                 all[1]);
   return 0;
 }
@@ -113,9 +115,9 @@ int worldSize() {
 }
 
 /// Runs programs without a fault, and counts what all ranks find.
-template <class Stage, size_t MostAtOnce = INT32_MAX> class Judge {
+template <class Stage, size_t MaxChunk = INT32_MAX> class RunChecker {
 public:
-  Judge(const rt::Options &options, std::string traceFile)
+  RunChecker(const rt::Options &options, std::string traceFile)
       : options(options), traceFile(std::move(traceFile)) {}
 
   /// Runs each program in one of the groups of as many processes as it has
@@ -130,11 +132,11 @@ public:
     }
     for (const auto &[ranks, all] : programs)
       runGroups(ranks, all);
-    return verdict();
+    return summarize();
   }
 
 private:
-  int verdict() const {
+  int summarize() const {
     unsigned long mine[] = {programs, distance.exact, distance.reordered,
                             failed},
                   all[4];
@@ -152,22 +154,22 @@ private:
     MPI_Comm comm;
     MPI_Comm_split(MPI_COMM_WORLD, int(group), 0, &comm);
     {
-      rt::Mpi<Vector, MostAtOnce> mpi(comm);
+      rt::Mpi<Vector, MaxChunk> mpi(comm);
       for (size_t i = group; group < groups && i < all.size(); i += groups)
         runOne(all[i], mpi);
     }
     MPI_Comm_free(&comm);
   }
 
-  void runOne(const rt::Program &program, rt::Mpi<Vector, MostAtOnce> &mpi) {
+  void runOne(const rt::Program &program, rt::Mpi<Vector, MaxChunk> &mpi) {
     Stage stage;
-    Distance found;
+    RunDifference found;
     try {
       std::optional<rt::Trace> trace;
       if (!traceFile.empty())
         options.trace = &trace.emplace(program.numRanks);
       rt::Stats stats = rt::run(program, mpi.rank(), stage, mpi, options);
-      compare(stage.layers(), plainLoop(program), found);
+      compare(stage.layers(), unpipelinedReference(program), found);
       comparePeaks(program, mpi.rank(), stats, found.wrong);
       if (trace) {
         mpi.gather(*trace);
@@ -189,7 +191,7 @@ private:
   rt::Options options;
   std::string traceFile;
   size_t programs = 0, failed = 0;
-  Distance distance;
+  RunDifference distance;
 };
 
 void die() { std::raise(SIGKILL); }
@@ -235,28 +237,28 @@ int main(int argc, char **argv) {
     words.erase(words.begin());
   }
   rt::Options options;
-  if (fault == "wait-here")
-    options.waits = rt::Waits::Here;
-  if (fault == "together")
-    options.overlap = rt::Overlap::Together;
+  if (fault == "rendezvous")
+    options.waitPolicy = rt::WaitPolicy::Rendezvous;
+  if (fault == "concurrent")
+    options.overlap = rt::Overlap::Concurrent;
   if (fault == "stall")
-    options.patience = patienceOf(uint32_t(worldRank()));
+    options.timeout = timeoutOf(uint32_t(worldRank()));
 
   int status = 0;
   if (fault == "any-size")
-    status = Judge<AnySize>(options, traceFile).run(words);
+    status = RunChecker<AnySize>(options, traceFile).run(words);
   else if (fault == "parts") // As if an int held no more than 24.
-    status = Judge<NetworkStage, 24>(options, traceFile).run(words);
+    status = RunChecker<NetworkStage, 24>(options, traceFile).run(words);
   else if (fault == "digest")
-    status = runPairs(words);
+    status = runMutations(words);
   else if (fault == "pool")
     status = runPool(words[0]);
-  else if (fault == "together")
-    status = Judge<MeetingStage>(options, traceFile).run(words);
+  else if (fault == "concurrent")
+    status = RunChecker<ConcurrentStage>(options, traceFile).run(words);
   else if (fault == "slow")
-    status = Judge<SlowStage>(options, traceFile).run(words);
-  else if (fault == "none" || fault == "wait-here")
-    status = Judge<NetworkStage>(options, traceFile).run(words);
+    status = RunChecker<SlowStage>(options, traceFile).run(words);
+  else if (fault == "none" || fault == "rendezvous")
+    status = RunChecker<NetworkStage>(options, traceFile).run(words);
   else
     status = runFaulty(fault, words[0], options);
   MPI_Finalize();

@@ -71,7 +71,7 @@ struct Zeros : rt::StageHooks {
   Zeros(rt::Nccl<Buffer> &endpoint, size_t size)
       : endpoint(endpoint), size(size) {}
 
-  Buffer make(const rt::Work &work) {
+  Buffer make(const rt::ActionContext &work) {
     Buffer buffer;
     cudaStream_t stream = endpoint.stream(work.lane);
     if (!buffer.resize(size, stream))
@@ -79,13 +79,17 @@ struct Zeros : rt::StageHooks {
     cudaMemsetAsync(buffer.bytes().data(), 0, size, stream);
     return buffer;
   }
-  Buffer forward(const rt::Work &work, const rt::Inputs<Buffer> &) {
+  Buffer forward(const rt::ActionContext &work, const rt::Inputs<Buffer> &) {
     return make(work);
   }
-  Buffer backward(const rt::Work &work, Buffer *) { return make(work); }
-  Buffer backward_input(const rt::Work &work, Buffer *) { return make(work); }
-  void backward_weight(const rt::Work &) {}
-  void add(const rt::Work &, Buffer &, const Buffer &) {}
+  Buffer backward(const rt::ActionContext &work, Buffer *) {
+    return make(work);
+  }
+  Buffer backward_input(const rt::ActionContext &work, Buffer *) {
+    return make(work);
+  }
+  void backward_weight(const rt::ActionContext &) {}
+  void add(const rt::ActionContext &, Buffer &, const Buffer &) {}
   size_t messageBytes(const rt::Label &) { return size; }
 };
 

@@ -10,10 +10,10 @@
 // is told), `broken` (the communicator of rank 1 reports an error), `event`
 // (CUDA does), `away` (rank 0 waits in its stage for what never comes), `stuck`
 // (its device does).
+#include "CompareRuns.h"
 #include "DeviceNetwork.h"
 #include "Faults.h"
-#include "Pairs.h"
-#include "Verdict.h"
+#include "MutatedProgram.h"
 
 #include <filesystem>
 #include <latch>
@@ -30,18 +30,21 @@ public:
       : DeviceStage(endpoint), fault(std::move(fault)), comm(comm),
         gaveUp(gaveUp) {}
 
-  std::vector<Value> backward(const rt::Work &work, Value *outputGrad) {
-    return goWrong(work, DeviceStage::backward(work, outputGrad));
+  std::vector<Value> backward(const rt::ActionContext &work,
+                              Value *outputGrad) {
+    return injectFault(work, DeviceStage::backward(work, outputGrad));
   }
-  std::vector<Value> backward_input(const rt::Work &work, Value *outputGrad) {
-    return goWrong(work, DeviceStage::backward_input(work, outputGrad));
+  std::vector<Value> backward_input(const rt::ActionContext &work,
+                                    Value *outputGrad) {
+    return injectFault(work, DeviceStage::backward_input(work, outputGrad));
   }
   size_t messageBytes(const rt::Label &label) {
     return fault == "no-size" ? 0 : DeviceStage::messageBytes(label);
   }
 
 private:
-  std::vector<Value> goWrong(const rt::Work &work, std::vector<Value> result) {
+  std::vector<Value> injectFault(const rt::ActionContext &work,
+                                 std::vector<Value> result) {
     if (fault == "away" && work.rank == 0)
       cudaStreamSynchronize(endpoint.stream(0));
     if (work.rank != 1 || std::exchange(failed, true))
@@ -76,7 +79,8 @@ public:
   LateStage(Endpoint &endpoint, std::latch *fourForwards)
       : DeviceStage(endpoint), fourForwards(fourForwards) {}
 
-  Value forward(const rt::Work &work, const rt::Inputs<Value> &inputs) {
+  Value forward(const rt::ActionContext &work,
+                const rt::Inputs<Value> &inputs) {
     if (fourForwards && work.rank == 0 && work.microbatch < 4)
       fourForwards->count_down();
     if (fourForwards && work.rank == 1 && work.microbatch == 0)
@@ -89,16 +93,16 @@ private:
 };
 
 /// The first failure of a run, for all ranks to see.
-struct Alarm {
+struct FailureBoard {
   std::mutex mutex;
   std::optional<std::string> text;
 
-  void raise(const std::string &cause) {
+  void broadcastFailure(const std::string &cause) {
     std::lock_guard lock(mutex);
     if (!text)
       text = cause;
   }
-  std::optional<std::string> heard() {
+  std::optional<std::string> peerFailure() {
     std::lock_guard lock(mutex);
     return text;
   }
@@ -107,7 +111,7 @@ struct Alarm {
 /// Runs `rank(number, communicator, options)` in a thread for each rank.
 template <class Rank>
 void runRanks(const rt::Program &program, const std::string &fault, Rank rank) {
-  Alarm alarm;
+  FailureBoard alarm;
   ncclUniqueId id;
   ncclGetUniqueId(&id);
   std::vector<std::jthread> threads;
@@ -122,25 +126,27 @@ void runRanks(const rt::Program &program, const std::string &fault, Rank rank) {
       options.waitsOnHost =
           fault != "run-ahead" && fault != "away" && fault != "stuck";
       if (fault != "unheard") {
-        options.raise = [&](const std::string &text) { alarm.raise(text); };
-        options.heard = [&] { return alarm.heard(); };
+        options.broadcastFailure = [&](const std::string &text) {
+          alarm.broadcastFailure(text);
+        };
+        options.peerFailure = [&] { return alarm.peerFailure(); };
       }
       if (rank(number, comm, options))
         ncclCommDestroy(comm);
     });
 }
 
-Distance judge(const rt::Program &program, const std::string &fault) {
+RunDifference checkRun(const rt::Program &program, const std::string &fault) {
   rt::Options options;
-  if (fault == "wait-here")
-    options.waits = rt::Waits::Here;
-  Layers expected = plainLoop(program);
-  Distance all;
+  if (fault == "rendezvous")
+    options.waitPolicy = rt::WaitPolicy::Rendezvous;
+  Layers expected = unpipelinedReference(program);
+  RunDifference all;
   std::mutex mutex;
   std::latch fourForwards(4);
   runRanks(program, fault,
            [&](uint32_t rank, ncclComm_t comm, const rt::NcclOptions &nccl) {
-             Distance found;
+             RunDifference found;
              bool good = false;
              rt::Nccl<DeviceVector> endpoint(comm, nccl);
              LateStage stage(endpoint,
@@ -179,9 +185,9 @@ void runFaulty(const rt::Program &program, const std::string &fault) {
              rt::Options options;
              bool waits =
                  fault == "stall" || fault == "away" || fault == "stuck";
-             options.patience = patienceOf(waits ? rank : 0);
+             options.timeout = timeoutOf(waits ? rank : 0);
              rt::NcclOptions limited = nccl;
-             limited.patience = options.patience;
+             limited.timeout = options.timeout;
              rt::Nccl<DeviceVector> endpoint(comm, limited);
              FaultyDeviceStage stage(endpoint, fault, comm, gaveUp);
              bool good = report(rank, [&] {
@@ -194,30 +200,31 @@ void runFaulty(const rt::Program &program, const std::string &fault) {
 }
 
 /// Gives one rank another program than the others.
-void runPairs(const std::vector<std::string> &names) {
+void runMutations(const std::vector<std::string> &names) {
   std::atomic<unsigned> refused = 0, all = 0;
-  for (unsigned pair = 0; pair != numPairs; ++pair) {
+  for (unsigned pair = 0; pair != numMutations; ++pair) {
     FaultyProgram loaded("none", names[pair % names.size()]);
     const rt::Program &program = loaded.program();
-    OneRowOff other(program, pair);
+    MutatedProgram other(program, pair);
     runRanks(program, "digest",
              [&](uint32_t rank, ncclComm_t comm, const rt::NcclOptions &nccl) {
                rt::Nccl<DeviceVector> endpoint(comm, nccl);
                DeviceStage stage(endpoint);
                rt::Session session(program, stage, endpoint);
-               bool isOff = rank == pair % program.numRanks;
-               refused +=
-                   refuses(program, other,
-                           [&] { session.link(isOff ? other : program); }) &&
-                   stage.computed().layers().empty();
+               bool isMutated = rank == pair % program.numRanks;
+               refused += refuses(program, other,
+                                  [&] {
+                                    session.link(isMutated ? other : program);
+                                  }) &&
+                          stage.computed().layers().empty();
                ++all;
                session.link(program);
                session.step();
                return true;
              });
   }
-  std::printf("%u pairs, refused on %u of %u ranks\n", numPairs, refused.load(),
-              all.load());
+  std::printf("%u pairs, refused on %u of %u ranks\n", numMutations,
+              refused.load(), all.load());
 }
 
 } // namespace
@@ -229,9 +236,9 @@ int main(int argc, char **argv) {
   std::string fault = words[0];
   words.erase(words.begin());
   if (fault == "digest")
-    return runPairs(words), 0;
+    return runMutations(words), 0;
   bool isWell = fault == "none" || fault == "run-ahead" ||
-                fault == "wait-here" || fault == "blocking" ||
+                fault == "rendezvous" || fault == "blocking" ||
                 fault == "late-sends";
   if (!isWell) {
     FaultyProgram program(fault, words[0]);
@@ -244,7 +251,7 @@ int main(int argc, char **argv) {
   size_t exact = 0, reordered = 0, failures = 0;
   for (const std::string &name : words) {
     FaultyProgram program(fault, name);
-    Distance found = judge(program.program(), fault);
+    RunDifference found = checkRun(program.program(), fault);
     exact += found.exact, reordered += found.reordered;
     failures += !found.wrong.empty();
     if (!found.wrong.empty())

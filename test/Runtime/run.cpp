@@ -1,15 +1,15 @@
 // Runs programs with real numbers and compares the gradients.
 //
-//   ppcc-run [--transport=cooperative|threads] [--together] [--wait-here]
-//            [--peaks] [--slow | --meet=MS] [--trace=FILE] PROGRAM...
+//   ppcc-run [--transport=cooperative|threads] [--concurrent] [--rendezvous]
+//            [--peaks] [--slow | --barrier=MS] [--trace=FILE] PROGRAM...
 //
 // --peaks prints the most activations that each rank held, --trace writes what
 // happened in the last run. --slow: stage s takes (1 + 4 s) * 3 ms for a
-// forward and twice that for a backward, at least. --meet: the members of
+// forward and twice that for a backward, at least. --barrier: the members of
 // groups wait for each other, for so long.
 // A PROGRAM is a program.json, LIBRARY.so:SYMBOL, or FAMILIES.json@M.
-#include "Meeting.h"
-#include "Slow.h"
+#include "ConcurrentStage.h"
+#include "SlowStage.h"
 
 #include "ppcc/Runtime/Cooperative.h"
 #include "ppcc/Runtime/Json.h"
@@ -55,9 +55,9 @@ Loaded load(const std::string &name) {
 
 /// Runs a program and says what is wrong, or nothing.
 template <class Stage>
-Distance judge(const rt::Program &program, const std::string &transport,
-               rt::Options options, bool printsPeaks,
-               const std::string &traceFile) {
+RunDifference checkRun(const rt::Program &program, const std::string &transport,
+                       rt::Options options, bool printsPeaks,
+                       const std::string &traceFile) {
   std::optional<rt::Trace> trace;
   if (!traceFile.empty())
     options.trace = &trace.emplace(program.numRanks);
@@ -66,9 +66,9 @@ Distance judge(const rt::Program &program, const std::string &transport,
   std::vector<rt::Stats> stats =
       transport == "threads" ? rt::runThreads(program, all, options)
                              : rt::runCooperative(program, all, options);
-  Distance distance;
-  Layers expected = plainLoop(program);
-  size_t layers = 0, meetings = 0;
+  RunDifference distance;
+  Layers expected = unpipelinedReference(program);
+  size_t layers = 0, concurrentGroups = 0;
   for (uint32_t rank = 0; rank != program.numRanks; ++rank) {
     layers += stages[rank].layers().size();
     compare(stages[rank].layers(), expected, distance);
@@ -78,13 +78,13 @@ Distance judge(const rt::Program &program, const std::string &transport,
                   stats[rank].peakActivations);
     if (stages[rank].numActivations() != 0)
       distance.wrong += " activations are left";
-    if constexpr (requires { stages[rank].numMeetings(); })
-      meetings += stages[rank].numMeetings();
+    if constexpr (requires { stages[rank].numConcurrentGroups(); })
+      concurrentGroups += stages[rank].numConcurrentGroups();
   }
   if (layers != expected.size())
     distance.wrong += " not all stages ran";
-  if (meetings != 0)
-    std::printf("members of %zu groups met\n", meetings);
+  if (concurrentGroups != 0)
+    std::printf("members of %zu groups met\n", concurrentGroups);
   if (trace) {
     std::ofstream file(traceFile);
     rt::writeTrace(file, program, *trace);
@@ -97,23 +97,23 @@ Distance judge(const rt::Program &program, const std::string &transport,
 int main(int argc, char **argv) {
   rt::Options options;
   bool printsPeaks = false;
-  auto *judged = judge<NetworkStage>;
+  auto *judged = checkRun<NetworkStage>;
   std::string traceFile;
   std::vector<std::string> transports{"cooperative", "threads"}, programs;
   for (int i = 1; i != argc; ++i) {
     std::string text = argv[i];
-    if (text == "--together")
-      options.overlap = rt::Overlap::Together;
-    else if (text == "--wait-here")
-      options.waits = rt::Waits::Here;
+    if (text == "--concurrent")
+      options.overlap = rt::Overlap::Concurrent;
+    else if (text == "--rendezvous")
+      options.waitPolicy = rt::WaitPolicy::Rendezvous;
     else if (text == "--peaks")
       printsPeaks = true;
     else if (text == "--slow")
-      judged = judge<SlowStage>;
-    else if (text.starts_with("--meet=")) {
-      judged = judge<MeetingStage>;
-      MeetingStage::patience =
-          std::chrono::milliseconds(std::stoi(text.substr(7)));
+      judged = checkRun<SlowStage>;
+    else if (text.starts_with("--barrier=")) {
+      judged = checkRun<ConcurrentStage>;
+      ConcurrentStage::timeout =
+          std::chrono::milliseconds(std::stoi(text.substr(10)));
     } else if (text.starts_with("--trace="))
       traceFile = text.substr(8);
     else if (text.starts_with("--transport="))
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
     for (const std::string &transport : transports)
       try {
         Loaded loaded = load(name);
-        Distance distance =
+        RunDifference distance =
             judged(*loaded.program, transport, options, printsPeaks, traceFile);
         exact += distance.exact, reordered += distance.reordered;
         if (!distance.wrong.empty()) {

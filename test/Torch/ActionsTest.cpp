@@ -54,7 +54,7 @@ constexpr const char *kinds[] = {
 /// none.
 struct Cell {
   int stage;
-  std::string letters;
+  std::string mnemonic;
   int microbatch = -1, peer = -1, group = -1;
 };
 
@@ -62,22 +62,23 @@ struct Cell {
 LoadedProgram programOf(const std::vector<std::vector<Cell>> &ranks,
                         int microbatches) {
   std::vector<std::string> used;
-  auto numberOf = [&](const std::string &letters) {
+  auto numberOf = [&](const std::string &mnemonic) {
     for (const char *kind : kinds)
-      if (std::string(kind).find("\"" + letters + "\",") != std::string::npos) {
+      if (std::string(kind).find("\"" + mnemonic + "\",") !=
+          std::string::npos) {
         auto found = std::find(used.begin(), used.end(), kind);
         if (found == used.end())
           found = used.insert(used.end(), kind);
         return std::to_string(found - used.begin());
       }
-    throw std::runtime_error("no kind " + letters);
+    throw std::runtime_error("no kind " + mnemonic);
   };
   numberOf("F");
   std::string actions, rankOfStage;
   for (const std::vector<Cell> &cells : ranks) {
     std::string rows;
     for (const Cell &cell : cells)
-      rows += (rows.empty() ? "[" : ",[") + numberOf(cell.letters) + ",0," +
+      rows += (rows.empty() ? "[" : ",[") + numberOf(cell.mnemonic) + ",0," +
               std::to_string(cell.stage) + "," +
               std::to_string(cell.microbatch) + "," +
               std::to_string(cell.peer) + ",0," + std::to_string(cell.group) +
@@ -104,7 +105,7 @@ LoadedProgram programOf(const std::vector<std::vector<Cell>> &ranks,
 }
 
 /// Layers whose forwards are counted.
-struct Given {
+struct Fixture {
   std::atomic<int> forwards = 0;
   double scale = 1; ///< Of the loss of microbatch 0.
 
@@ -114,7 +115,7 @@ struct Given {
       torch::manual_seed(1);
       nn::Sequential layers(nn::Linear(6, 6), nn::Tanh(), nn::Linear(6, 6));
       layers->to(torch::kFloat64);
-      StageModule stage = stageOf(layers.ptr(), "");
+      StageModule stage = stageFromModule(layers.ptr(), "");
       stage.forward = [this, inner = stage.forward](const Tensors &in) {
         ++forwards;
         return inner(in);
@@ -144,7 +145,7 @@ bool same(const Tensors &a, const Tensors &b) {
 }
 
 /// The gradients of one rank that runs these actions.
-Tensors gradsWith(Given &given, const std::vector<Cell> &cells,
+Tensors gradsWith(Fixture &given, const std::vector<Cell> &cells,
                   int microbatches, const TorchOptions &options = {}) {
   LoadedProgram program = programOf({cells}, microbatches);
   std::vector<TorchStage> stages;
@@ -155,7 +156,7 @@ Tensors gradsWith(Given &given, const std::vector<Cell> &cells,
 
 std::string errorOf(const std::vector<Cell> &cells,
                     const TorchOptions &options = {}) {
-  Given given;
+  Fixture given;
   try {
     gradsWith(given, cells, 1, options);
     return "";
@@ -165,7 +166,7 @@ std::string errorOf(const std::vector<Cell> &cells,
 }
 
 TEST(Actions, RecomputeWhatTheProgramRestores) {
-  Given plain, some;
+  Fixture plain, some;
   Tensors expected =
       gradsWith(plain, {{0, "F", 0}, {0, "F", 1}, {0, "B", 0}, {0, "B", 1}}, 2);
   EXPECT_EQ(plain.forwards, 2);
@@ -177,7 +178,7 @@ TEST(Actions, RecomputeWhatTheProgramRestores) {
 }
 
 TEST(Actions, OffloadsAndReloads) {
-  Given plain, given;
+  Fixture plain, given;
   Tensors expected = gradsWith(plain, {{0, "F", 0}, {0, "B", 0}}, 1);
   EXPECT_TRUE(same(
       gradsWith(given,
@@ -208,8 +209,8 @@ TEST(Actions, OfTheUser) {
                         "LibTorch do not know"));
   std::vector<std::string> seen;
   TorchOptions options;
-  options.actions["OWN"] = {[&](TorchStage &, const Work &work) {
-    seen.push_back(work.letters() + std::to_string(work.microbatch));
+  options.actions["OWN"] = {[&](TorchStage &, const ActionContext &work) {
+    seen.push_back(work.mnemonic() + std::to_string(work.microbatch));
   }};
   EXPECT_EQ(errorOf(cells, options), "");
   EXPECT_THAT(seen, ElementsAre("OWN0"));
@@ -221,7 +222,7 @@ TEST(Actions, OfTheUser) {
 TEST(Actions, NeedWhatMovesWeights) {
   EXPECT_THAT(errorOf({{0, "F", 0}, {0, "B", 0}, {0, "STEP"}}),
               HasSubstr("0STEP: the stage threw: there is nothing to move the "
-                        "weights: call TorchStage::setUpdate"));
+                        "weights: call TorchStage::setOptimizer"));
   EXPECT_THAT(errorOf({{0, "F", 0}, {0, "B", 0}, {0, "REDUCE_EMBEDDING"}}),
               HasSubstr("make SharedWeights of all first"));
 }
@@ -231,13 +232,13 @@ Tensors trained(const std::vector<double> &scales,
                 std::vector<TorchStage::Step> &ends) {
   LoadedProgram program =
       programOf({{{0, "F", 0}, {0, "B", 0}, {0, "STEP"}, {0, "VALIDATE"}}}, 1);
-  Given given;
+  Fixture given;
   std::vector<TorchStage> stages;
   stages.emplace_back(program, 0, given.network());
   Tensors weights;
   for (const Parameter &parameter : stages[0].parameters())
     weights.push_back(parameter.value);
-  stages[0].setUpdate(updateBy(std::make_shared<torch::optim::Adam>(
+  stages[0].setOptimizer(makeUpdate(std::make_shared<torch::optim::Adam>(
       weights, torch::optim::AdamOptions(0.1))));
   for (double scale : scales) {
     given.scale = scale;
@@ -254,10 +255,10 @@ TEST(Actions, ValidateTakesStepsBack) {
   using enum TorchStage::Step;
   std::vector<TorchStage::Step> good, bad;
   Tensors expected = trained({1, 2}, good);
-  EXPECT_THAT(good, ElementsAre(Done, Done));
+  EXPECT_THAT(good, ElementsAre(Applied, Applied));
   // Weights, and what Adam remembers.
   Tensors weights = trained({1, HUGE_VAL, 2}, bad);
-  EXPECT_THAT(bad, ElementsAre(Done, TakenBack, Done));
+  EXPECT_THAT(bad, ElementsAre(Applied, RolledBack, Applied));
   EXPECT_TRUE(same(weights, expected));
 }
 
@@ -280,22 +281,22 @@ LoadedProgram tied() {
 
 TEST(Actions, SumAheadOfTheStep) {
   LoadedProgram program = tied();
-  Given given;
+  Fixture given;
   std::vector<TorchStage> stages;
   std::vector<Tensors> atStep(2);
   for (uint32_t rank : {0, 1})
     stages.emplace_back(program, rank, given.network());
   for (uint32_t rank : {0, 1}) {
-    WeightUpdate update;
+    OptimizerHooks update;
     update.step = [&, rank] { atStep[rank] = gradsOf(stages[rank]); };
-    stages[rank].setUpdate(update);
+    stages[rank].setOptimizer(update);
   }
   SharedWeights shared((std::span(stages)));
   for (int step : {1, 2}) {
     for (TorchStage &stage : stages)
       stage.beginStep();
     runThreads(program.program(), std::span(stages));
-    shared.sumGradients();
+    shared.reduceGradients();
     ASSERT_EQ(atStep[0].size(), 4u) << step;
     EXPECT_TRUE(same(atStep[0], atStep[1]));
     EXPECT_TRUE(same(atStep[0], gradsOf(stages[0])));
@@ -311,36 +312,36 @@ TEST(Actions, SumBesideWhatFollows) {
     else
       cells = {
           {1, "RECV_F", 0, 0}, {1, "F", 0}, {1, "B", 0}, {1, "SEND_B", 0, 0}};
-    for (const char *letters : {"REDUCE_EMBEDDING", "OWN", "STEP"})
-      cells.push_back({stage, letters});
+    for (const char *mnemonic : {"REDUCE_EMBEDDING", "OWN", "STEP"})
+      cells.push_back({stage, mnemonic});
     return cells;
   };
   LoadedProgram program = programOf({cells(0), cells(1)}, 1);
-  Given given;
+  Fixture given;
   std::latch isBehind(1);
   TorchOptions options;
-  options.actions["OWN"] = {[&](TorchStage &stage, const Work &work) {
+  options.actions["OWN"] = {[&](TorchStage &stage, const ActionContext &work) {
     if (work.rank == 0) // Its own sum has begun, and the other's has not.
       isBehind.count_down();
   }};
   options.actions["REDUCE_EMBEDDING"] = {
-      [&](TorchStage &stage, const Work &work) {
+      [&](TorchStage &stage, const ActionContext &work) {
         if (work.rank == 1)
           isBehind.wait();
-        stage.sumGradients(work);
+        stage.reduceGradients(work);
       },
-      ActionRole::SumsGradients};
+      ActionRole::ReducesGradients};
   std::vector<TorchStage> stages;
   for (uint32_t rank : {0, 1}) {
     stages.emplace_back(program, rank, given.network(), options);
-    stages.back().setUpdate({[] {}, [] {}, [] {}});
+    stages.back().setOptimizer({[] {}, [] {}, [] {}});
   }
   SharedWeights shared((std::span(stages)));
   runThreads(program.program(), std::span(stages));
   EXPECT_TRUE(same(gradsOf(stages[0]), gradsOf(stages[1])));
 }
 
-/// What setUpdate says on both ranks, with a norm or without, of a program
+/// What setOptimizer says on both ranks, with a norm or without, of a program
 /// whose ranks end so.
 std::string updateError(const std::vector<Cell> &first,
                         const std::vector<Cell> &second, bool asks = true) {
@@ -350,17 +351,17 @@ std::string updateError(const std::vector<Cell> &first,
   ranks[0].insert(ranks[0].end(), first.begin(), first.end());
   ranks[1].insert(ranks[1].end(), second.begin(), second.end());
   LoadedProgram program = programOf(ranks, 1);
-  Given given;
+  Fixture given;
   TorchOptions options;
-  options.actions["OWN"] = {[](TorchStage &, const Work &) {}};
+  options.actions["OWN"] = {[](TorchStage &, const ActionContext &) {}};
   std::set<std::string> said;
   for (uint32_t rank : {0, 1}) {
     TorchStage stage(program, rank, given.network(), options);
-    WeightUpdate update{[] {}, [] {}, [] {}};
+    OptimizerHooks update{[] {}, [] {}, [] {}};
     if (asks)
       update.maxNorm = 1;
     try {
-      stage.setUpdate(update);
+      stage.setOptimizer(update);
       said.insert("");
     } catch (const Error &error) {
       said.insert(error.what());
@@ -393,25 +394,25 @@ TEST(Actions, StepsThatMeetMustNotWaitForWhatIsBehindThem) {
 
 TEST(Actions, HearOfRanksThatFail) {
   LoadedProgram program = tied();
-  Given given;
+  Fixture given;
   std::vector<TorchStage> stages;
   TorchOptions options;
   // Behind its last message; rank 0 waits in its step.
-  options.actions["STEP"] = {[](TorchStage &stage, const Work &work) {
+  options.actions["STEP"] = {[](TorchStage &stage, const ActionContext &work) {
                                if (work.rank == 1)
                                  throw std::runtime_error("out of luck");
                                stage.step(work);
                              },
                              ActionRole::Steps};
   options.actions["REDUCE_EMBEDDING"] = {
-      [](TorchStage &stage, const Work &work) {
+      [](TorchStage &stage, const ActionContext &work) {
         if (work.rank == 0)
-          stage.sumGradients(work);
+          stage.reduceGradients(work);
       },
-      ActionRole::SumsGradients};
+      ActionRole::ReducesGradients};
   for (uint32_t rank : {0, 1}) {
     stages.emplace_back(program, rank, given.network(), options);
-    stages.back().setUpdate({[] {}, [] {}, [] {}});
+    stages.back().setOptimizer({[] {}, [] {}, [] {}});
   }
   SharedWeights shared((std::span(stages)));
   auto start = std::chrono::steady_clock::now();
@@ -430,7 +431,7 @@ errorOfHalves(const std::function<void(const Half &, const Half &)> &overlap,
               const std::string &throws = "") {
   LoadedProgram program = programOf(
       {{{0, "F", 0}, {0, "F", 1, -1, 0}, {0, "B", 0, -1, 0}, {0, "B", 1}}}, 2);
-  Given given;
+  Fixture given;
   Network network = given.network();
   network.make = [make = network.make, &overlap, &throws](uint8_t pipe,
                                                           uint16_t number) {
@@ -438,12 +439,12 @@ errorOfHalves(const std::function<void(const Half &, const Half &)> &overlap,
     stage.overlap = overlap;
     stage.forward = [inner = stage.forward, &throws,
                      calls = 0](const Tensors &in) mutable {
-      giveWay();
+      yieldToOther();
       if (++calls == 2 && throws == "F")
         throw std::runtime_error("out of luck");
       Tensors out = inner(in);
       out[0].register_hook([&throws](const at::Tensor &) {
-        giveWay();
+        yieldToOther();
         if (throws == "B")
           throw std::runtime_error("out of luck");
       });
@@ -484,7 +485,7 @@ struct Trained {
       torch::manual_seed(1);
       nn::Sequential layers(nn::Linear(6, 6), nn::BatchNorm1d(6));
       layers->to(torch::kFloat64);
-      return stageOf(layers.ptr(), "");
+      return stageFromModule(layers.ptr(), "");
     };
     network.input = [](uint32_t) {
       return Tensors{torch::arange(18, torch::kFloat64).view({3, 6}).sin()};
@@ -493,7 +494,7 @@ struct Trained {
     Tensors weights;
     for (const Parameter &parameter : stages[0].parameters())
       weights.push_back(parameter.value);
-    stages[0].setUpdate(updateBy(std::make_shared<torch::optim::Adam>(
+    stages[0].setOptimizer(makeUpdate(std::make_shared<torch::optim::Adam>(
         weights, torch::optim::AdamOptions(rate))));
     shared.emplace(std::span(stages));
   }
@@ -513,7 +514,7 @@ struct Trained {
     return result;
   }
 
-  Given given;
+  Fixture given;
   LoadedProgram program;
   std::vector<TorchStage> stages;
   std::optional<SharedWeights> shared;
@@ -581,16 +582,16 @@ TEST(Checkpoint, SaysWhatIsWrong) {
   EXPECT_THAT(error(), HasSubstr("has a file `rank-7.pt` that is no dictionary "
                                  "of tensors"));
   std::filesystem::remove_all(folder);
-  Given given;
+  Fixture given;
   LoadedProgram program = programOf({{{0, "F", 0}, {0, "B", 0}}}, 1);
   TorchStage less(program, 0, given.network());
   saveCheckpoint(folder, less);
   EXPECT_THAT(error(), HasSubstr("has no `1.weight`"));
   std::filesystem::remove_all(folder);
   // Weights alone; a scale and nothing beside it.
-  WeightUpdate update = one.stages[0].update();
+  OptimizerHooks update = one.stages[0].update();
   update.scale.emplace();
-  one.stages[0].setUpdate(update);
+  one.stages[0].setOptimizer(update);
   saveCheckpoint(folder, one.stages[0]);
   EXPECT_EQ(error(), "");
   leaveOut(folder + "/rank-0.pt", "/good_steps");

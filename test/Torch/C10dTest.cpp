@@ -18,7 +18,7 @@ using testing::MatchesRegex;
 
 namespace {
 
-constexpr std::chrono::milliseconds patience = 20s;
+constexpr std::chrono::milliseconds timeout = 20s;
 
 /// Runs `body` for each rank in a thread of its own; gives what each threw.
 std::vector<std::string> onRanks(uint32_t numRanks,
@@ -89,7 +89,7 @@ TEST(C10d, CarriesTensorsOfAllShapes) {
       }
       for (uint32_t m = 0; m != count; ++m) {
         Message<Tensors> message{};
-        network.receive(0, message, patience);
+        network.receive(0, message, timeout);
         EXPECT_EQ(message.label, label(slot::Output, m));
         Tensors expected = values(m);
         ASSERT_EQ(message.value.size(), expected.size());
@@ -100,12 +100,12 @@ TEST(C10d, CarriesTensorsOfAllShapes) {
           EXPECT_EQ(message.value[i].scalar_type(), expected[i].scalar_type());
           EXPECT_TRUE(message.value[i].equal(expected[i])) << i;
         }
-        network.receive(0, message, patience);
+        network.receive(0, message, timeout);
         EXPECT_EQ(message.label, label(slot::InputGrad, m));
         EXPECT_TRUE(message.value[0].equal(at::ones({2}) * int(m)));
       }
     }
-    network.finish(patience);
+    network.finish(timeout);
   }));
 }
 
@@ -114,9 +114,9 @@ TEST(C10d, SaysWhichShapesChange) {
     Message<Tensors> message{};
     if (network.rank() == 1) {
       network.postReceive(0, label(slot::Output, 0), 0);
-      network.receive(0, message, patience);
+      network.receive(0, message, timeout);
       network.postReceive(0, label(slot::Output, 1), 0);
-      network.receive(0, message, patience);
+      network.receive(0, message, timeout);
       return;
     }
     network.send(1, {label(slot::Output, 0), {at::ones({2, 3})}});
@@ -133,7 +133,7 @@ TEST(C10d, TellsEachLayout) {
     return at::ones({2, 3 + int(microbatch)});
   };
   expectNone(onRanks(2, [&](C10d &network) {
-    network.tellEachLayout();
+    network.setDynamicShapes();
     for (uint32_t m : {0, 1, 2})
       if (network.rank() == 0)
         network.send(1, {label(slot::Output, m), {shapeOf(m), at::Tensor()}});
@@ -141,13 +141,13 @@ TEST(C10d, TellsEachLayout) {
         network.postReceive(0, label(slot::Output, m), 0);
     for (uint32_t m = 0; network.rank() == 1 && m != 3; ++m) {
       Message<Tensors> message{};
-      network.receive(0, message, patience);
+      network.receive(0, message, timeout);
       EXPECT_EQ(message.label, label(slot::Output, m));
       ASSERT_EQ(message.value.size(), 2u);
       EXPECT_TRUE(message.value[0].equal(shapeOf(m)));
       EXPECT_FALSE(message.value[1].defined());
     }
-    network.finish(patience);
+    network.finish(timeout);
   }));
 }
 
@@ -155,16 +155,17 @@ TEST(C10d, AsidesHaveAnOrderOfTheirOwn) {
   expectNone(onRanks(2, [&](C10d &network) {
     if (network.rank() == 0) {
       network.send(1, {label(slot::Output, 0), {at::ones({2})}});
-      network.sendAside(1, {label(0, 7), {at::ones({5})}});
+      network.sendSideChannel(1, {label(0, 7), {at::ones({5})}});
     } else {
       network.postReceive(0, label(slot::Output, 0), 0);
-      Message<Tensors> aside = network.receiveAside(0, patience), message{};
+      Message<Tensors> aside = network.receiveSideChannel(0, timeout),
+                       message{};
       EXPECT_EQ(aside.label, label(0, 7));
       EXPECT_TRUE(aside.value.at(0).equal(at::ones({5})));
-      network.receive(0, message, patience);
+      network.receive(0, message, timeout);
       EXPECT_EQ(message.label, label(slot::Output, 0));
     }
-    network.finish(patience);
+    network.finish(timeout);
   }));
 }
 
@@ -176,13 +177,13 @@ TEST(C10d, SendsMeetTheirReceives) {
       std::this_thread::sleep_for(100ms);
       posted = true;
       network.postReceive(0, label(slot::Output, 0), 0);
-      network.receive(0, message, patience);
+      network.receive(0, message, timeout);
     } else {
       network.send(1, {label(slot::Output, 0), {at::ones({1 << 16})}});
-      network.sendsMet(1, patience);
+      network.sendsMatched(1, timeout);
       EXPECT_TRUE(posted);
     }
-    network.finish(patience);
+    network.finish(timeout);
   }));
 }
 
@@ -205,7 +206,7 @@ TEST(C10d, HearsOfThoseWhoLeave) {
       throw std::runtime_error("out of luck");
     // 0 waits for 1, which waits for 2.
     network.postReceive(network.rank() + 1, label(slot::Output, 0), 0);
-    network.receive(network.rank() + 1, message, patience);
+    network.receive(network.rank() + 1, message, timeout);
   });
   EXPECT_EQ(errors[0], "peer failed: out of luck");
   EXPECT_EQ(errors[1], "peer failed: out of luck");
@@ -217,7 +218,7 @@ TEST(C10d, SendersHearToo) {
     if (network.rank() == 1)
       throw std::runtime_error("out of luck");
     network.send(1, {label(slot::Output, 0), {at::ones({1 << 16})}});
-    network.finish(patience);
+    network.finish(timeout);
   });
   EXPECT_EQ(errors[0], "peer failed: out of luck");
 }
@@ -275,7 +276,7 @@ TEST(SharedWeights, SumOverThreads) {
     stages.push_back(weights.stage(rank));
   SharedWeights shared((std::span(stages)));
   EXPECT_THAT(shared.names(), testing::ElementsAre("a", "b"));
-  shared.sumGradients();
+  shared.reduceGradients();
   for (const TorchStage &stage : stages)
     expectSums(stage);
 }
@@ -285,7 +286,7 @@ TEST(SharedWeights, SumOverProcesses) {
   expectNone(onRanks(3, [&](C10d &network) {
     TorchStage stage = weights.stage(network.rank());
     SharedWeights shared(stage, network);
-    shared.sumGradients();
+    shared.reduceGradients();
     expectSums(stage);
   }));
 }
@@ -309,7 +310,7 @@ TEST(SharedWeights, MustBeginWithTheSame) {
 struct PassingStage : StageHooks {
   using Value = Tensors;
   uint32_t calls = 0;
-  Tensors forward(const Work &, const Inputs<Tensors> &inputs) {
+  Tensors forward(const ActionContext &, const Inputs<Tensors> &inputs) {
     ++calls;
     return inputs.empty() ? Tensors{at::ones({2})} : inputs[0];
   }
@@ -318,7 +319,7 @@ struct PassingStage : StageHooks {
 /// Throws on rank 1, when all are under way.
 struct ThrowingStage : PassingStage {
   std::chrono::steady_clock::time_point *thrown = nullptr;
-  Tensors forward(const Work &work, const Inputs<Tensors> &inputs) {
+  Tensors forward(const ActionContext &work, const Inputs<Tensors> &inputs) {
     if (work.rank == 1 && work.microbatch == 2) {
       *thrown = std::chrono::steady_clock::now();
       throw std::runtime_error("out of luck");
@@ -353,8 +354,8 @@ TEST(C10d, AStageThatThrowsEndsAllRanks) {
         {{rows[rank].data(), rows[rank].size()}, {}, {&segments[rank], 1}});
   }
   Program program{
-      abiNumber, numRanks, "throws", false, kinds,
-      pipes,     phases,   files,    sites, {ranks.data(), numRanks}};
+      abiVersion, numRanks, "throws", false, kinds,
+      pipes,      phases,   files,    sites, {ranks.data(), numRanks}};
   std::chrono::steady_clock::time_point thrown;
   std::vector<std::string> errors = onRanks(numRanks, [&](C10d &network) {
     ThrowingStage stage;
@@ -394,8 +395,8 @@ TEST(C10d, RefusesProgramsThatDifferInOneRow) {
         {{rows[1].data(), rows[1].size()}, {}, segments}};
   };
   auto programOf = [&](const std::vector<RankProgram> &ranks) {
-    return Program{abiNumber, 2,      "pass", false, kinds,
-                   pipes,     phases, {},     sites, {ranks.data(), 2}};
+    return Program{abiVersion, 2,      "pass", false, kinds,
+                   pipes,      phases, {},     sites, {ranks.data(), 2}};
   };
   std::vector<RankProgram> ranks = ranksOf(rows);
   Program program = programOf(ranks);
@@ -411,7 +412,7 @@ TEST(C10d, RefusesProgramsThatDifferInOneRow) {
       try {
         session.link(network.rank() == 0 ? program : other);
         ADD_FAILURE() << "pair " << pair;
-      } catch (const Disagreement &error) {
+      } catch (const ProgramMismatch &error) {
         EXPECT_THAT(error.what(), HasSubstr(digestOf(program)));
         EXPECT_THAT(error.what(), HasSubstr(digestOf(other)));
         EXPECT_THAT(error.what(), HasSubstr(", that of rank "));

@@ -82,7 +82,7 @@ TORCH_MODULE(Mixed);
 
 template <class Holder> StageModule doubles(Holder module) {
   module->to(torch::kFloat64);
-  return stageOf(module.ptr(), "");
+  return stageFromModule(module.ptr(), "");
 }
 
 Tensors leaves(const Tensors &values) {
@@ -126,7 +126,7 @@ void expectSame(const StageModule &stage, const Tensors &first,
   for (int m : {1, 0}) {
     Tensors in = leaves(*values[m]), out = stage.forward(in);
     Tensors grads = gradsFor(out);
-    wholeInputs[m] = Backward{Roots(out), grads, in}.whole();
+    wholeInputs[m] = Backward{Roots(out), grads, in}.runFull();
   }
   Tensors whole = takeGrads(stage);
 
@@ -134,7 +134,7 @@ void expectSame(const StageModule &stage, const Tensors &first,
   for (int m : {0, 1}) {
     Tensors in = leaves(*values[m]), out = stage.forward(in);
     Tensors grads = gradsFor(out);
-    splitInputs[m] = weights[m].splitOff({Roots(out), grads, in});
+    splitInputs[m] = weights[m].runInputBackward({Roots(out), grads, in});
   }
   EXPECT_TRUE(same(takeGrads(stage), Tensors(stage.parameters.size())))
       << "I has touched the weights";
@@ -207,7 +207,8 @@ TEST(Split, FrozenWeights) {
   nn::Sequential chain(nn::Linear(8, 8), nn::Tanh(), nn::Linear(8, 8));
   chain->to(torch::kFloat64);
   chain[0]->as<nn::Linear>()->weight.set_requires_grad(false);
-  expectSame(stageOf(chain.ptr(), ""), {numbers({4, 8})}, {numbers({4, 8})});
+  expectSame(stageFromModule(chain.ptr(), ""), {numbers({4, 8})},
+             {numbers({4, 8})});
 }
 
 TEST(Split, FreesWhatWDoesNotNeed) {
@@ -224,7 +225,7 @@ TEST(Split, FreesWhatWDoesNotNeed) {
   between = at::Tensor();
   Tensors grads = gradsFor(out);
   DeferredWeights weights;
-  weights.splitOff({Roots(out), grads, in});
+  weights.runInputBackward({Roots(out), grads, in});
   EXPECT_FALSE(node.expired());
   out.clear();
   EXPECT_TRUE(node.expired());
@@ -235,11 +236,11 @@ TEST(Split, FreesWhatWDoesNotNeed) {
 TEST(Split, WrongNumberOfGradients) {
   StageModule stage = doubles(nn::Linear(8, 8));
   Tensors in = leaves({numbers({4, 8})}), out = stage.forward(in), none;
-  EXPECT_THROW((Backward{Roots(out), none, in}.whole()), std::runtime_error);
+  EXPECT_THROW((Backward{Roots(out), none, in}.runFull()), std::runtime_error);
 }
 
 TEST(StageOf, SaysHowManyTensorsDoNotFit) {
-  StageModule stage = stageOf(nn::Linear(8, 8).ptr(), "a.");
+  StageModule stage = stageFromModule(nn::Linear(8, 8).ptr(), "a.");
   EXPECT_EQ(stage.parameters[0].name, "a.weight");
   try {
     stage.forward({numbers({1}), numbers({1})});

@@ -62,7 +62,7 @@ Network network(bool drops) {
     if (drops)
       layers->push_back(nn::Dropout(0.5));
     layers->to(torch::kFloat64);
-    return stageOf(layers.ptr(), std::to_string(stage) + ".");
+    return stageFromModule(layers.ptr(), std::to_string(stage) + ".");
   };
   network.input = [](uint32_t m) {
     return Tensors{torch::full({3, 6}, 0.1 * (m + 1), torch::kFloat64)};
@@ -93,7 +93,7 @@ Ran runOnce(bool splits, const Network &network, const TorchOptions &options,
     ran.grads.push_back(parameter.value.grad());
   for (const Loss &loss : stages[0].takeLosses())
     ran.losses.push_back(loss.value);
-  ran.peak = stages[0].takePeak();
+  ran.peak = stages[0].takePeakActivations();
   return ran;
 }
 
@@ -122,14 +122,14 @@ TEST(TorchStage, SplitsToTheSameGradients) {
 }
 
 TEST(TorchStage, RecomputesWithTheSameRandomNumbers) {
-  TorchOptions keeps, recomputes;
-  keeps.seed = recomputes.seed = 3;
-  recomputes.recomputes = true;
+  TorchOptions keeps, recompute;
+  keeps.seed = recompute.seed = 3;
+  recompute.recompute = true;
   for (bool splits : {false, true}) {
     Ran a = runOnce(splits, network(true), keeps);
     // Not of the generator's state.
     torch::manual_seed(99);
-    Ran b = runOnce(splits, network(true), recomputes);
+    Ran b = runOnce(splits, network(true), recompute);
     EXPECT_EQ(a.losses, b.losses);
     expectEqual(a.grads, b.grads);
   }
@@ -165,7 +165,7 @@ TEST(TorchStage, LeavesTheGeneratorAsItWas) {
 
 TEST(TorchStage, RefusesToRecomputeOtherRandomNumbers) {
   TorchOptions options;
-  options.recomputes = true;
+  options.recompute = true;
   EXPECT_THAT(errorOf(network(true), options),
               HasSubstr("0F0: the stage threw: the module draws random "
                         "numbers, and is to run again for the backward: set "
@@ -174,7 +174,7 @@ TEST(TorchStage, RefusesToRecomputeOtherRandomNumbers) {
 
 TEST(TorchStage, SumsLosses) {
   TorchOptions sums;
-  sums.averagesLosses = false;
+  sums.averageLosses = false;
   Ran mean = runOnce(false, network(false), {});
   Ran sum = runOnce(false, network(false), sums);
   EXPECT_EQ(mean.losses, sum.losses);

@@ -61,8 +61,9 @@ Network network() {
   Network network;
   network.make = [](uint8_t pipe, uint16_t stage) {
     torch::manual_seed(100 * pipe + stage);
-    return stageOf(std::make_shared<StageImpl>(),
-                   std::to_string(pipe) + "." + std::to_string(stage) + ".");
+    return stageFromModule(std::make_shared<StageImpl>(),
+                           std::to_string(pipe) + "." + std::to_string(stage) +
+                               ".");
   };
   network.input = [](uint32_t m) {
     Tensors in = shapes();

@@ -41,7 +41,7 @@ at::Tensor numbers(int64_t first, at::IntArrayRef shape) {
 bool has(const json &one, const char *name) { return one.value(name, false); }
 
 /// What a rank has done, and is at.
-struct Diary {
+struct RankLog {
   uint64_t step = 0;
   int64_t part = 0, copy = 0;
   bool evaluates = false;
@@ -53,24 +53,23 @@ struct Diary {
 
 struct Exchange : torch::autograd::Function<Exchange> {
   static at::Tensor forward(torch::autograd::AutogradContext *context,
-                            const at::Tensor &x, int64_t number,
-                            int64_t diary) {
+                            const at::Tensor &x, int64_t number, int64_t log) {
     context->saved_data["number"] = number;
-    context->saved_data["diary"] = diary;
-    run("F", number, diary);
+    context->saved_data["log"] = log;
+    run("F", number, log);
     return x.clone();
   }
   static torch::autograd::tensor_list
   backward(torch::autograd::AutogradContext *context,
            const torch::autograd::tensor_list &grads) {
     run("B", context->saved_data["number"].toInt(),
-        context->saved_data["diary"].toInt());
+        context->saved_data["log"].toInt());
     return {grads[0].clone(), {}, {}};
   }
-  static void run(const std::string &half, int64_t number, int64_t diary) {
-    auto &all = reinterpret_cast<Diary *>(diary)->exchanges;
+  static void run(const std::string &half, int64_t number, int64_t log) {
+    auto &all = reinterpret_cast<RankLog *>(log)->exchanges;
     all.push_back(half + std::to_string(number) + "+");
-    giveWay();
+    yieldToOther();
     all.push_back(half + std::to_string(number) + "-");
   }
 };
@@ -96,22 +95,21 @@ public:
     return false;
   }
 
-  std::pair<at::Tensor, at::Tensor> batch(const Diary &diary,
+  std::pair<at::Tensor, at::Tensor> batch(const RankLog &log,
                                           uint32_t microbatch) const {
     int64_t rows = suite["rows"], width = suite["width"];
     int64_t number =
-        diary.evaluates
-            ? evaluated
-            : (int64_t(diary.step) * count("batches", 1) + diary.part) *
-                      count("copies", 1) +
-                  diary.copy;
+        log.evaluates ? evaluated
+                      : (int64_t(log.step) * count("batches", 1) + log.part) *
+                                count("copies", 1) +
+                            log.copy;
     at::Tensor x = 2 * numbers(number * rows * width, {rows, width});
     int64_t each = rows / int64_t(one["M"]), first = microbatch * each;
     return {x.to(kind()).narrow(0, first, each),
             x.roll(1, 1).tanh().to(kind()).narrow(0, first, each)};
   }
 
-  StageModule stage(uint32_t number, uint32_t numStages, Diary &diary) const {
+  StageModule stage(uint32_t number, uint32_t numStages, RankLog &log) const {
     int64_t numBlocks = suite["blocks"], width = suite["width"],
             each = numBlocks / numStages;
     StageModule result;
@@ -129,15 +127,15 @@ public:
           {"blocks." + std::to_string(of) + ".weight", weight});
       result.parameters.push_back(
           {"blocks." + std::to_string(block) + ".bias", bias});
-      blocks.push_back([=, this, &diary](const at::Tensor &x) {
+      blocks.push_back([=, this, &log](const at::Tensor &x) {
         at::Tensor own = bias * 1;
-        if (block == 0 && !diary.evaluates && overflows(diary.step) &&
+        if (block == 0 && !log.evaluates && overflows(log.step) &&
             own.requires_grad())
           own.register_hook([](at::Tensor grad) { return grad * HUGE_VAL; });
         auto exchanged = [&](const at::Tensor &tensor, int64_t which) {
           return has(one, "overlaps")
                      ? Exchange::apply(tensor, 2 * block + which,
-                                       reinterpret_cast<int64_t>(&diary))
+                                       reinterpret_cast<int64_t>(&log))
                      : tensor;
         };
         at::ScalarType computes = kind("computes");
@@ -157,25 +155,25 @@ public:
     return result;
   }
 
-  Network network(Diary &diary) const {
+  Network network(RankLog &log) const {
     Network network;
-    network.make = [this, &diary](uint8_t pipe, uint16_t number) {
-      return stage(number, program.program().pipes[pipe].numStages(), diary);
+    network.make = [this, &log](uint8_t pipe, uint16_t number) {
+      return stage(number, program.program().pipes[pipe].numStages(), log);
     };
-    network.input = [this, &diary](uint32_t m) {
-      return Tensors{batch(diary, m).first};
+    network.input = [this, &log](uint32_t m) {
+      return Tensors{batch(log, m).first};
     };
-    network.loss = [this, &diary](const Tensors &out, uint32_t m) {
-      return at::mse_loss(out[0], batch(diary, m).second);
+    network.loss = [this, &log](const Tensors &out, uint32_t m) {
+      return at::mse_loss(out[0], batch(log, m).second);
     };
     return network;
   }
 
-  WeightUpdate update(const TorchStage &stage) const {
+  OptimizerHooks update(const TorchStage &stage) const {
     Tensors weights;
     for (const Parameter &parameter : stage.parameters())
       weights.push_back(parameter.value);
-    WeightUpdate update = updateBy(std::make_shared<torch::optim::Adam>(
+    OptimizerHooks update = makeUpdate(std::make_shared<torch::optim::Adam>(
         weights, torch::optim::AdamOptions(suite["rate"].get<double>())));
     if (has(one, "clips"))
       update.maxNorm = suite["max_norm"].get<double>();
@@ -184,19 +182,19 @@ public:
     return update;
   }
 
-  void note(Diary &diary, TorchStage &stage) const {
+  void note(RankLog &log, TorchStage &stage) const {
     double sum = 0;
     for (Loss loss : stage.takeLosses())
       sum += loss.value / one["M"].get<double>() / double(count("copies", 1));
-    if (diary.evaluates)
-      diary.evaluation += sum * double(count("copies", 1));
+    if (log.evaluates)
+      log.evaluation += sum * double(count("copies", 1));
     else
-      diary.losses.back() += sum;
+      log.losses.back() += sum;
   }
-  void end(Diary &diary, const TorchStage &stage) const {
-    diary.norms.push_back(stage.lastNorm());
-    if (stage.lastStep() != TorchStage::Step::Done)
-      diary.leftOut.insert(diary.step);
+  void end(RankLog &log, const TorchStage &stage) const {
+    log.norms.push_back(stage.gradNorm());
+    if (stage.lastStep() != TorchStage::Step::Applied)
+      log.leftOut.insert(log.step);
   }
 
   const json &one;
@@ -230,102 +228,102 @@ struct Span {
 };
 
 void runInThreads(const Run &run, const LoadedProgram *forward, Span span,
-                  std::span<Diary> diaries) {
+                  std::span<RankLog> logs) {
   const Program &program = run.program;
   std::vector<TorchStage> stages;
   TorchOptions options;
   options.replicas = uint32_t(run.count("copies", 1));
-  for (uint32_t rank = 0; rank != diaries.size(); ++rank) {
-    diaries[rank].copy = rank / program.numRanks;
+  for (uint32_t rank = 0; rank != logs.size(); ++rank) {
+    logs[rank].copy = rank / program.numRanks;
     stages.emplace_back(program, rank % program.numRanks,
-                        run.network(diaries[rank]), options);
-    stages.back().setUpdate(run.update(stages.back()));
+                        run.network(logs[rank]), options);
+    stages.back().setOptimizer(run.update(stages.back()));
   }
   SharedWeights shared((std::span(stages)));
   auto forAll = [&](auto act) {
     for (size_t i = 0; i != stages.size(); ++i)
-      act(diaries[i], stages[i]);
+      act(logs[i], stages[i]);
   };
   auto pass = [&](const Program &which) {
     onThreads(options.replicas, [&](size_t copy) {
       runThreads(which, std::span(stages).subspan(copy * program.numRanks,
                                                   program.numRanks));
     });
-    forAll([&](Diary &diary, TorchStage &stage) { run.note(diary, stage); });
+    forAll([&](RankLog &log, TorchStage &stage) { run.note(log, stage); });
   };
   if (span.first != 0)
     for (TorchStage &stage : stages)
       loadCheckpoint(span.from, stage);
   int64_t batches = run.count("batches", 1);
   for (uint64_t step = span.first; step != span.last; ++step) {
-    forAll([&](Diary &diary, TorchStage &stage) {
-      diary.step = step;
-      diary.losses.push_back(0);
+    forAll([&](RankLog &log, TorchStage &stage) {
+      log.step = step;
+      log.losses.push_back(0);
       stage.beginStep(uint32_t(batches));
     });
     for (int64_t part = 0; part != batches; ++part) {
-      forAll([&](Diary &diary, TorchStage &stage) {
-        diary.part = part;
+      forAll([&](RankLog &log, TorchStage &stage) {
+        log.part = part;
         if (part != 0)
           stage.beginBatch();
       });
       pass(program);
     }
     shared.step(stages);
-    forAll([&](Diary &diary, TorchStage &stage) { run.end(diary, stage); });
+    forAll([&](RankLog &log, TorchStage &stage) { run.end(log, stage); });
   }
-  forAll([&](Diary &diary, TorchStage &stage) {
+  forAll([&](RankLog &log, TorchStage &stage) {
     saveCheckpoint(span.to, stage);
-    diary.evaluates = forward != nullptr;
+    log.evaluates = forward != nullptr;
   });
   if (forward)
     pass(forward->program());
 }
 
 void runOverGloo(const Run &run, const LoadedProgram *forward, Span span,
-                 std::span<Diary> diaries) {
+                 std::span<RankLog> logs) {
   const Program &program = run.program;
-  onThreads(diaries.size(), [&](size_t number) {
+  onThreads(logs.size(), [&](size_t number) {
     auto rank = uint32_t(number);
-    Diary &diary = diaries[rank];
+    RankLog &log = logs[rank];
     uint32_t copy = rank / program.numRanks, ofCopy = rank % program.numRanks;
-    diary.copy = copy;
+    log.copy = copy;
     auto meeting = [&](const std::string &name) { return span.to + name; };
     C10d network = C10d::gloo(meeting(".copy" + std::to_string(copy)), ofCopy,
                               program.numRanks);
     TorchOptions options;
     options.replicas = uint32_t(run.count("copies", 1));
     std::vector<TorchStage> stages;
-    stages.emplace_back(program, ofCopy, run.network(diary), options);
+    stages.emplace_back(program, ofCopy, run.network(log), options);
     TorchStage &stage = stages.front();
     std::optional<C10d> all;
     if (options.replicas != 1)
-      all.emplace(C10d::gloo(meeting(".all"), rank, uint32_t(diaries.size())));
+      all.emplace(C10d::gloo(meeting(".all"), rank, uint32_t(logs.size())));
     try {
-      stage.setUpdate(run.update(stage));
+      stage.setOptimizer(run.update(stage));
       SharedWeights shared(stage, all ? *all : network);
       if (span.first != 0)
         loadCheckpoint(span.from, stage);
       Session session(program, stage, network);
       int64_t batches = run.count("batches", 1);
-      for (diary.step = span.first; diary.step != span.last; ++diary.step) {
-        diary.losses.push_back(0);
+      for (log.step = span.first; log.step != span.last; ++log.step) {
+        log.losses.push_back(0);
         stage.beginStep(uint32_t(batches));
-        for (diary.part = 0; diary.part != batches; ++diary.part) {
-          if (diary.part != 0)
+        for (log.part = 0; log.part != batches; ++log.part) {
+          if (log.part != 0)
             stage.beginBatch();
           session.step();
-          run.note(diary, stage);
+          run.note(log, stage);
         }
         shared.step(stages);
-        run.end(diary, stage);
+        run.end(log, stage);
       }
       saveCheckpoint(span.to, stage);
       if (forward) {
-        diary.evaluates = true;
+        log.evaluates = true;
         session.link(*forward);
         session.step();
-        run.note(diary, stage);
+        run.note(log, stage);
       }
     } catch (...) {
       network.fail("another rank has failed");
@@ -366,29 +364,28 @@ double check(const json &one, const json &expected, size_t number,
     Span span{i * steps / numRuns, (i + 1) * steps / numRuns, checkpoint(i),
               checkpoint(i + 1)};
     Run run(one, program);
-    std::vector<Diary> diaries(program.program().numRanks *
-                               size_t(run.count("copies", 1)));
+    std::vector<RankLog> logs(program.program().numRanks *
+                              size_t(run.count("copies", 1)));
     for (uint64_t step = span.first; step != span.last; ++step)
       if (run.overflows(step))
         wanted.insert(step);
     (isGloo ? runOverGloo : runInThreads)(run, evaluates ? &forward : nullptr,
-                                          span, diaries);
+                                          span, logs);
     losses.resize(span.last);
-    for (const Diary &diary : diaries) {
+    for (const RankLog &log : logs) {
       for (uint64_t step = span.first; step != span.last; ++step)
-        losses[step] += diary.losses[step - span.first];
-      if (&diary == &diaries.front())
-        norms.insert(norms.end(), diary.norms.begin(), diary.norms.end());
-      evaluation += diary.evaluation;
-      leftOut.insert(diary.leftOut.begin(), diary.leftOut.end());
+        losses[step] += log.losses[step - span.first];
+      if (&log == &logs.front())
+        norms.insert(norms.end(), log.norms.begin(), log.norms.end());
+      evaluation += log.evaluation;
+      leftOut.insert(log.leftOut.begin(), log.leftOut.end());
     }
     if (has(one, "overlaps")) {
       json exchanges = json::array();
-      for (const Diary &diary : diaries) {
-        size_t ofStep = diary.exchanges.size() / (span.last - span.first);
-        exchanges.push_back(std::vector<std::string>(diary.exchanges.begin(),
-                                                     diary.exchanges.begin() +
-                                                         ptrdiff_t(ofStep)));
+      for (const RankLog &log : logs) {
+        size_t ofStep = log.exchanges.size() / (span.last - span.first);
+        exchanges.push_back(std::vector<std::string>(
+            log.exchanges.begin(), log.exchanges.begin() + ptrdiff_t(ofStep)));
       }
       if (exchanges != expected["exchanges"][i])
         throw std::runtime_error("exchanges come in another order: " +
@@ -424,13 +421,13 @@ std::string checkFailure(const fs::path &path) {
   json one = {{"M", end}};
   Run run(one, loaded);
   std::vector<std::string> errors(program.numRanks);
-  std::vector<Diary> diaries(program.numRanks);
+  std::vector<RankLog> logs(program.numRanks);
   Clock::time_point thrown;
   std::string meeting = path.string() + ".meeting";
   onThreads(program.numRanks, [&](size_t number) {
     auto rank = uint32_t(number);
     C10d network = C10d::gloo(meeting, rank, program.numRanks);
-    Network modules = run.network(diaries[rank]);
+    Network modules = run.network(logs[rank]);
     modules.make = [&, make = modules.make, calls = 0](uint8_t pipe,
                                                        uint16_t stage) mutable {
       StageModule module = make(pipe, stage);

@@ -1,7 +1,7 @@
 // Times the engine on one_f_one_b with stages that compute nothing, and what
 // somebody would write by hand: ppcc-bench-engine PROGRAM.JSON.
 #include "Engine.h"
-#include "ByHand.h"
+#include "HandWritten.h"
 
 #include "ppcc/Runtime/Cooperative.h"
 #include "ppcc/Runtime/Json.h"
@@ -20,17 +20,17 @@ namespace {
 /// `make` gives what a rank does in one.
 template <class Make> double shortest(uint32_t ranks, int rounds, Make make) {
   using Clock = std::chrono::steady_clock;
-  std::barrier meet(ranks);
+  std::barrier roundBarrier(ranks);
   double best = 1e9;
   std::vector<std::jthread> threads;
   for (uint32_t rank = 0; rank != ranks; ++rank)
     threads.emplace_back([&, rank] {
       auto round = make(rank);
       for (int i = 0; i != rounds; ++i) {
-        meet.arrive_and_wait();
+        roundBarrier.arrive_and_wait();
         Clock::time_point start = Clock::now();
         round();
-        meet.arrive_and_wait();
+        roundBarrier.arrive_and_wait();
         std::chrono::duration<double> took = Clock::now() - start;
         if (rank == 0)
           best = std::min(best, took.count());
@@ -43,11 +43,11 @@ template <class Make> double shortest(uint32_t ranks, int rounds, Make make) {
 double engine(const rt::Program &program, int rounds) {
   using Endpoint = rt::ThreadNetwork<Value>::Endpoint;
   rt::ThreadNetwork<Value> network(program.numRanks);
-  std::vector<Idle> stages(program.numRanks);
+  std::vector<NoopStage> stages(program.numRanks);
   std::deque<std::optional<Endpoint>> endpoints(program.numRanks);
   return shortest(program.numRanks, rounds, [&](uint32_t rank) {
     endpoints[rank].emplace(network, rank);
-    auto session = std::make_shared<rt::Session<Idle, Endpoint>>(
+    auto session = std::make_shared<rt::Session<NoopStage, Endpoint>>(
         program, stages[rank], *endpoints[rank]);
     return [session] { session->step(); };
   });
@@ -74,9 +74,9 @@ int main(int argc, char **argv) {
   uint64_t actions = actionsOf(program);
   reading.report("reading program.json", actions);
 
-  std::vector<Idle> stages(program.numRanks);
+  std::vector<NoopStage> stages(program.numRanks);
   Stopwatch linking;
-  rt::CooperativeSession<Idle> session(program, std::span(stages));
+  rt::CooperativeSession<NoopStage> session(program, std::span(stages));
   linking.report("linking", actions);
   // The first step takes the memory of messages.
   Stopwatch first;
@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
 #endif
   };
   std::vector<double> ratios;
-  for (int turn = 0; turn != 8; ++turn) {
+  for (int iteration = 0; iteration != 8; ++iteration) {
     double better = 1e9, ours = 0;
     for (auto &run : runs) {
       double time = run.time(program, 3);

@@ -15,14 +15,14 @@ using Value = std::vector<double>;
 
 /// Hands values on and computes nothing. They hold nothing either, so that no
 /// time goes into memory.
-struct Idle : rt::StageHooks {
+struct NoopStage : rt::StageHooks {
   using Value = bench::Value;
 
-  Value forward(const rt::Work &, const rt::Inputs<Value> &inputs) {
+  Value forward(const rt::ActionContext &, const rt::Inputs<Value> &inputs) {
     ++calls;
     return inputs.empty() ? Value() : inputs.take(0);
   }
-  Value backward(const rt::Work &, Value *gradient) {
+  Value backward(const rt::ActionContext &, Value *gradient) {
     ++calls;
     return gradient ? std::move(*gradient) : Value();
   }

@@ -1,6 +1,6 @@
 // The same on MPI: mpirun -np P ppcc-bench-engine-mpi PROGRAM.JSON.
-#include "ByHand.h"
 #include "Engine.h"
+#include "HandWritten.h"
 
 #include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Mpi.h"
@@ -12,12 +12,13 @@ using namespace bench;
 namespace {
 
 /// MPI needs to know the size of what comes.
-struct Sized : Idle {
-  Value forward(const rt::Work &work, const rt::Inputs<Value> &inputs) {
-    return inputs.empty() ? Value(1) : Idle::forward(work, inputs);
+struct Sized : NoopStage {
+  Value forward(const rt::ActionContext &work,
+                const rt::Inputs<Value> &inputs) {
+    return inputs.empty() ? Value(1) : NoopStage::forward(work, inputs);
   }
-  Value backward(const rt::Work &work, Value *gradient) {
-    return gradient ? Idle::backward(work, gradient) : Value(1);
+  Value backward(const rt::ActionContext &work, Value *gradient) {
+    return gradient ? NoopStage::backward(work, gradient) : Value(1);
   }
   size_t messageBytes(const rt::Label &) { return sizeof(double); }
 };
@@ -94,7 +95,7 @@ int main(int argc, char **argv) {
     double engine = 1e9, byHand = 1e9;
     // In turns, as the machine may be busier at one time than at another.
     std::vector<double> ratios;
-    for (int turn = 0; turn != 101; ++turn) {
+    for (int iteration = 0; iteration != 101; ++iteration) {
       double ours = time([&] { session.step(); });
       double theirs = time([&] {
         ByHand network;

@@ -106,7 +106,7 @@ public:
     for (const LibraryFile &file : scheduleLibrary()) {
       Request request;
       request.input = file.name.str();
-      request.until = Request::Until::Checked;
+      request.until = Request::StopAfter::Checked;
       Compiled checked = compile(request, session);
       if (!checked) // It has no schedule.
         continue;
@@ -152,7 +152,7 @@ private:
     give("M", M);
     if (V != 0)
       give("V", V);
-    request.until = Request::Until::Expanded;
+    request.until = Request::StopAfter::Expanded;
     Compiled compiled = compile(request, session);
     if (compiled) // Not every schedule takes every size.
       cases.push_back({name, std::move(compiled.program)});

@@ -26,11 +26,11 @@ public:
     request.limits.maxActions = 100'000'000;
   }
 
-  Compiled compiled(Request::Until until) {
+  Compiled compiled(Request::StopAfter until) {
     request.until = until;
     return compile(request, session);
   }
-  Program expanded() { return compiled(Request::Until::Expanded).program; }
+  Program expanded() { return compiled(Request::StopAfter::Expanded).program; }
 
   void run(llvm::StringRef pipeline, Program &program) {
     if (!runPasses({pipeline.str()}, session, program))
@@ -49,7 +49,7 @@ void setRate(benchmark::State &state, size_t actions) {
 void parseAndCheck(benchmark::State &state) {
   Fixture fixture(1);
   for (auto _ : state)
-    benchmark::DoNotOptimize(fixture.compiled(Request::Until::Checked));
+    benchmark::DoNotOptimize(fixture.compiled(Request::StopAfter::Checked));
 }
 
 void expandProgram(benchmark::State &state) {

@@ -25,7 +25,7 @@ Network linear() {
   Network network;
   network.make = [](uint8_t, uint16_t) {
     torch::nn::Linear layer(16, 16);
-    return stageOf(layer.ptr(), "");
+    return stageFromModule(layer.ptr(), "");
   };
   network.input = [](uint32_t) { return Tensors{torch::ones({4, 16})}; };
   network.loss = [](const Tensors &output, uint32_t) {
@@ -64,7 +64,7 @@ void timeRank(const Program &program, uint32_t rank, const std::string &file) {
 }
 
 /// Runs `work` in a process of its own.
-pid_t inProcess(const std::function<void()> &work) {
+pid_t inChildProcess(const std::function<void()> &work) {
   pid_t pid = fork();
   if (pid != 0)
     return pid;
@@ -83,12 +83,14 @@ int main(int argc, char **argv) {
   LoadedProgram loaded = readJson(file);
   const Program &program = loaded.program();
   // Before this process has threads of LibTorch's.
-  std::string meeting = "/proc/self/fd/" + std::to_string(memfd_create("", 0));
-  std::vector<pid_t> ranks{inProcess([&] { timeThreads(program); })};
+  std::string rendezvousFile =
+      "/proc/self/fd/" + std::to_string(memfd_create("", 0));
+  std::vector<pid_t> ranks{inChildProcess([&] { timeThreads(program); })};
   waitpid(ranks.front(), nullptr, 0);
   ranks.clear();
   for (uint32_t rank = 0; rank != program.numRanks; ++rank)
-    ranks.push_back(inProcess([&] { timeRank(program, rank, meeting); }));
+    ranks.push_back(
+        inChildProcess([&] { timeRank(program, rank, rendezvousFile); }));
   int failed = 0;
   for (pid_t pid : ranks) {
     int status = 0;

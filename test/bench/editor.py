@@ -12,8 +12,8 @@ root = Path(__file__).resolve().parents[2]
 environment = {**os.environ, "PATH": str(Path(sys.argv[1]).resolve()) + os.pathsep + os.environ["PATH"]}
 with tempfile.TemporaryDirectory() as folder:
     neovim = [sys.executable, root / "test/Lsp/Inputs/neovim.py", root / "editors", folder]
-    said = subprocess.run(neovim, env={**environment, "EDITS": "100"}, capture_output=True, text=True, check=True).stdout
-    print("diagnostics in Neovim behind a letter of 300 lines:", said.strip().splitlines()[-1])
+    output = subprocess.run(neovim, env={**environment, "EDITS": "100"}, capture_output=True, text=True, check=True).stdout
+    print("diagnostics in Neovim behind a letter of 300 lines:", output.strip().splitlines()[-1])
     script = Path(folder, "monkey.script")
     script.write_text("open monkey.pp monkey.txt\nmonkey monkey.pp 100000 ppcc\n")
     client = [sys.executable, root / "test/utils/lsp-client.py", script, "ppcc", "lsp"]

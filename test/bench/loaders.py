@@ -32,13 +32,13 @@ WARMUP, STEPS = 2, 10
 def seconds(steps):
     """The median of each of some steps; they take turns, so that what else runs meets all, and ranks begin together."""
     times = [[] for _ in steps]
-    for turn in range(WARMUP + STEPS):
+    for iteration in range(WARMUP + STEPS):
         for step, found in zip(steps, times, strict=True):
             dist.barrier()
             start = time.perf_counter()
             step()
             dist.barrier()
-            if turn >= WARMUP:
+            if iteration >= WARMUP:
                 found.append(time.perf_counter() - start)
     return [statistics.median(found) for found in times]
 

@@ -53,11 +53,11 @@ def measure(rank, store, text, results):
     torch.set_num_threads(1)
     program = ppcc.Program.from_json(text)
     dist.init_process_group(
-        "gloo", init_method=f"file://{store}", rank=rank, world_size=program.ranks, timeout=timedelta(seconds=300)
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=program.num_ranks, timeout=timedelta(seconds=300)
     )
-    stages = {s: Stage((1 + 4 * s) * 3e-3 * SCALE) for _, s in program.stages_of(rank)}
+    stages = {s: Stage((1 + 4 * s) * 3e-3 * SCALE) for _, s in program.local_stages(rank)}
     last = program.pipes[0].num_stages - 1
-    rows = program.microbatches * ROWS
+    rows = program.num_microbatches * ROWS
     batch, target = torch.randn(rows, WIDTH), torch.randn(rows, WIDTH)
     ours = Runtime(program, stages, loss_fn=nn.functional.mse_loss)
     wrapped = [PipelineStage(stages[s], s, last + 1, torch.device("cpu")) for s in sorted(stages)]

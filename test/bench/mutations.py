@@ -15,15 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "property"))
 import library  # noqa: E402
-from oracle.check import message_reasons  # noqa: E402
+from oracle.check import message_violations  # noqa: E402
 from oracle.program import KINDS, Program, text  # noqa: E402
-from oracle.run import TRANSPORTS, is_safe  # noqa: E402
+from oracle.run import TRANSPORTS, is_deadlock_free  # noqa: E402
 from program_json import to_json  # noqa: E402
 from tools import Tools  # noqa: E402
 
-JUDGED = [transport for transport in TRANSPORTS if transport != "buffered:2"]
+TRANSPORTS_CHECKED = [transport for transport in TRANSPORTS if transport != "buffered:2"]
 NAMED = re.compile(r"error: under `([^`]+)`")
-VERDICTS = ["found", "harmless", "missed", "needless"]
+OUTCOMES = ["found", "harmless", "missed", "needless"]
 
 
 def copies(ranks):
@@ -61,9 +61,9 @@ def double(ranks, place):
 def rename(ranks, place):
     r, i = place
     row = ranks[r][i][0]
-    turned = KINDS[{"SEND": "RECV", "RECV": "SEND"}[row.kind.letters[:4]] + row.kind.letters[4:]]
-    other = KINDS[row.kind.letters[:5] + {"F": "B", "B": "F"}[row.kind.letters[5]]]
-    both = KINDS[turned.letters[:5] + other.letters[5]]
+    turned = KINDS[{"SEND": "RECV", "RECV": "SEND"}[row.kind.mnemonic[:4]] + row.kind.mnemonic[4:]]
+    other = KINDS[row.kind.mnemonic[:5] + {"F": "B", "B": "F"}[row.kind.mnemonic[5]]]
+    both = KINDS[turned.mnemonic[:5] + other.mnemonic[5]]
     for changed in (row._replace(mb=row.mb + 1), row._replace(mb=max(row.mb - 1, 0)), row._replace(stage=row.stage + 1),
                     row._replace(kind=turned), row._replace(kind=other), row._replace(kind=both)):
         if changed != row:
@@ -91,48 +91,48 @@ def swap(ranks, place):
         yield swapped
 
 
-DAMAGES = [drop, double, rename, misplace, swap]
+MUTATIONS = [drop, double, rename, misplace, swap]
 
 
 def messages(ranks):
     return [(r, i) for r, rank in enumerate(ranks) for i, item in enumerate(rank) if item[0].kind.is_message]
 
 
-def refused_by_ppcc(tools, base, program):
+def rejected_by_ppcc(tools, base, program):
     """The transports under which ppcc refuses the program."""
     own = Tools(tools.bin)
     own.file("damaged.json", json.dumps(to_json(program, base)))
-    done = own.ppcc("check", "damaged.json", f"--transport={','.join(JUDGED)}", "--max-errors=1000")
+    done = own.ppcc("check", "damaged.json", f"--transport={','.join(TRANSPORTS_CHECKED)}", "--max-errors=1000")
     named = set(NAMED.findall(done.stderr))
-    return set(JUDGED) if done.returncode == 1 and not named else named
+    return set(TRANSPORTS_CHECKED) if done.returncode == 1 and not named else named
 
 
-def refused_by_oracle(program):
+def rejected_by_oracle(program):
     head = program.head
     for rank in program.rows:
         for row in rank:
             if row.kind.is_message and not (row.mb < head.pipes[row.pipe].end and row.stage < len(head.pipes[row.pipe].ranks)):
-                return set(JUDGED)
-    if message_reasons(program):
-        return set(JUDGED)
-    return {transport for transport in JUDGED if not is_safe(program, transport)}
+                return set(TRANSPORTS_CHECKED)
+    if message_violations(program):
+        return set(TRANSPORTS_CHECKED)
+    return {transport for transport in TRANSPORTS_CHECKED if not is_deadlock_free(program, transport)}
 
 
-def judge(tools, base, program):
+def compare(tools, base, program):
     """A verdict for each transport."""
-    ppcc, oracle = refused_by_ppcc(tools, base, program), refused_by_oracle(program)
+    ppcc, oracle = rejected_by_ppcc(tools, base, program), rejected_by_oracle(program)
     names = {(True, True): "found", (False, False): "harmless", (False, True): "missed", (True, False): "needless"}
-    return {transport: names[transport in ppcc, transport in oracle] for transport in JUDGED}
+    return {transport: names[transport in ppcc, transport in oracle] for transport in TRANSPORTS_CHECKED}
 
 
-def damaged(tools, every):
+def mutants(tools, every):
     """The damage's name, that of the program, the JSON of what was damaged, and the program."""
     number = 0
     for schedule, params in library.SMALL:
         for order in ("sweep", "ready-time"):
-            name, base, whole = library.compiled(tools, schedule, params, [f"--comm-order={order}"])
+            name, base, whole = library.compile_schedule(tools, schedule, params, [f"--comm-order={order}"])
             for place in messages(whole.items):
-                for damage in DAMAGES:
+                for damage in MUTATIONS:
                     for ranks in damage(whole.items, place):
                         number += 1
                         if number % every == 0:
@@ -149,8 +149,8 @@ def main():
 
     tally, missed, programs = collections.Counter(), 0, 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        cases = list(damaged(tools, options.every))
-        for (damage, name, _, program), verdicts in zip(cases, pool.map(lambda case: judge(tools, *case[2:]), cases)):
+        cases = list(mutants(tools, options.every))
+        for (damage, name, _, program), verdicts in zip(cases, pool.map(lambda case: compare(tools, *case[2:]), cases)):
             programs += 1
             tally.update((damage, transport, verdict) for transport, verdict in verdicts.items())
             wrong = [transport for transport, verdict in verdicts.items() if verdict in ("missed", "needless")]
@@ -159,13 +159,13 @@ def main():
                 print(f"{name}: {', '.join(f'{verdicts[transport]} under {transport}' for transport in wrong)}\n{text(program)}")
 
     print("found: both refuse it; harmless: both accept it; needless: only ppcc refuses it; missed: only ppcc accepts it")
-    print(f"{'damage':10}{'transport':18}" + "".join(f"{verdict:>10}" for verdict in VERDICTS))
-    for damage in DAMAGES:
-        for transport in JUDGED:
-            counts = [tally[damage.__name__, transport, verdict] for verdict in VERDICTS]
+    print(f"{'damage':10}{'transport':18}" + "".join(f"{verdict:>10}" for verdict in OUTCOMES))
+    for damage in MUTATIONS:
+        for transport in TRANSPORTS_CHECKED:
+            counts = [tally[damage.__name__, transport, verdict] for verdict in OUTCOMES]
             print(f"{damage.__name__:10}{transport:18}" + "".join(f"{count:10}" for count in counts))
     print(f"{programs} programs, {missed} missed or needless")
-    unseen = [damage.__name__ for damage in DAMAGES if not tally[damage.__name__, "stream", "found"]]
+    unseen = [damage.__name__ for damage in MUTATIONS if not tally[damage.__name__, "stream", "found"]]
     if unseen:
         print(f"no damage was found of: {', '.join(unseen)}")
     return 1 if missed or unseen else 0

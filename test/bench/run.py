@@ -2,7 +2,7 @@
 """Measures ppcc: from text to JSON on disk as programs grow, its phases, and its parts.
 
 Usage: run.py BIN [OPTIONS of ppcc-bench]. Times come from hyperfine; each figure is the mean of its runs. Beside ppcc runs
-in_python.py, the same lists made by plain Python, so that the ratio means something on any machine; beside the engine, its
+python_baseline.py, the same lists made by plain Python, so that the ratio means something on any machine; beside the engine, its
 transport in a loop written by hand."""
 import json
 import os
@@ -68,12 +68,12 @@ def phases(ppcc, folder):
     print(subprocess.run(command, check=True, capture_output=True, text=True).stderr, end="")
 
 
-def beside_python(ppcc, folder):
+def python_baseline(ppcc, folder):
     M = 256
     ours = mean(schedule(ppcc, M) + ["-o", str(folder / "program.json")], folder)
-    python = mean([sys.executable, str(here / "in_python.py"), str(P), str(V), str(M)], folder)
+    python = mean([sys.executable, str(here / "python_baseline.py"), str(P), str(V), str(M)], folder)
     made = subprocess.run(
-        [sys.executable, here / "in_python.py", str(P), str(V), str(M)], check=True, capture_output=True, text=True
+        [sys.executable, here / "python_baseline.py", str(P), str(V), str(M)], check=True, capture_output=True, text=True
     ).stdout
     assert int(made) == rows(ppcc, M), "the two do not make the same lists"
     print(f"\nthe same lists in plain Python (unverified, not written), M={M}: {python:.2f} s; ppcc {ours:.3f} s,")
@@ -160,7 +160,7 @@ def main():
         folder = Path(name)
         growth(ppcc, folder)
         phases(ppcc, folder)
-        beside_python(ppcc, folder)
+        python_baseline(ppcc, folder)
         engine(folder_of_tools, folder)
         torch(folder_of_tools, folder)
         emitted(folder_of_tools, folder)

@@ -13,7 +13,7 @@ def failures(cases, check, jobs, name=lambda case: case["id"]):
     return sum(problem is not None for problem in problems)
 
 
-def conclusion(cases, failed, more=""):
+def print_summary(cases, failed, more=""):
     """Prints the sum, with `more` behind it. The exit status: without any cases it is a failure, too."""
     print(f"{len(cases) - failed} passed, {failed} failed{more}")
     return 1 if failed or not cases else 0

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-from cases import conclusion, failures
+from cases import print_summary, failures
 
 HERE = pathlib.Path(__file__).resolve().parent
 BRACE = re.compile(r"\{([^}]*)\}")
@@ -90,7 +90,7 @@ def main():
     parser.add_argument("-j", "--jobs", type=int, default=2, help="compilers at a time")
     options = parser.parse_args()
     cases = [json.loads(line) for line in (HERE / "combined.jsonl").read_text().splitlines()]
-    return conclusion(cases, failures(cases, lambda case: check(options.ppcc, case), options.jobs))
+    return print_summary(cases, failures(cases, lambda case: check(options.ppcc, case), options.jobs))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 
-from cases import conclusion, failures
+from cases import print_summary, failures
 
 HERE = pathlib.Path(__file__).resolve().parent
 CELL = re.compile(r"\([^)]*\)\S*|[^\s(]+")
 SECONDS = 60
-MISPAIRED = {"seed_int_pp2_v2_m8"}  # Megatron takes gradients for activations there.
+UNMATCHED_CODES = {"seed_int_pp2_v2_m8"}  # Megatron takes gradients for activations there.
 
 
 def defines(params):
@@ -86,7 +86,7 @@ def has_calls(case):
 
 def check_calls(ppcc, case):
     status, out, err = compile_case(ppcc, case, "--fuse=megatron", "--emit=actions")
-    if case["case"] in MISPAIRED:
+    if case["case"] in UNMATCHED_CODES:
         if status != 1 or "takes the gradient" not in err:
             return f"p2p: exit status {status}, but a gradient is taken for an activation"
         passes = "verify,fuse-comm{mode=megatron,calls=ring},verify"
@@ -111,7 +111,7 @@ def costs_of(sim, stages):
     return costs
 
 
-def far_apart(expected, got):
+def exceeds_tolerance(expected, got):
     return len(expected) != len(got) or any(abs(a - b) > TOLERANCE for a, b in zip(expected, got))
 
 
@@ -122,7 +122,7 @@ def check_report(ppcc, case, options, wanted):
         return f"report: exit status {status}: {err.strip().splitlines()[:1]}"
     report = json.loads(out)
     for name, expected, find in wanted:
-        if far_apart(expected, find(report)):
+        if exceeds_tolerance(expected, find(report)):
             return f"{name}: expected {expected}, got {find(report)}"
     return None
 
@@ -142,7 +142,7 @@ def check_times(ppcc, case, options):
     if sorted(got) != sorted(expected):
         return f"times: other actions: {sorted(set(got) ^ set(expected))[:4]}"
     for action, times in expected.items():
-        if far_apart(times, got[action]):
+        if exceeds_tolerance(times, got[action]):
             return f"times: {action}: expected {times}, got {got[action]}"
     return None
 
@@ -176,8 +176,8 @@ def check_feasibility(ppcc, case):
     if case["feasible"]:
         return None if status == 0 else f"exit status {status}: {err.strip().splitlines()[:1]}"
     if status != 1:
-        return f"exit status {status} instead of 1: ranks wait in a circle"
-    return None if "in a circle" in err else f"refused, but not for the circle: {err.strip().splitlines()[:1]}"
+        return f"exit status {status} instead of 1: ranks wait in a cycle"
+    return None if "in a cycle" in err else f"refused, but not for the cycle: {err.strip().splitlines()[:1]}"
 
 
 def check(ppcc, case):
@@ -202,11 +202,11 @@ def main():
     cases = [json.loads(line) for file in files for line in file.read_text().splitlines() if line]
     cases = [case for case in cases if "schedule" in case]
     failed = failures(cases, lambda case: check(options.ppcc, case), options.jobs, title)
-    told = [case for case in cases if "p2p" in case]
-    if told:
-        left = sum(not has_calls(case) for case in told)
-        print(f"calls of {len(told) - left} cases compared; NOT COVERED: {left} cases of Megatron's overlapped mode")
-    return conclusion(cases, failed)
+    reported = [case for case in cases if "p2p" in case]
+    if reported:
+        left = sum(not has_calls(case) for case in reported)
+        print(f"calls of {len(reported) - left} cases compared; NOT COVERED: {left} cases of Megatron's overlapped mode")
+    return print_summary(cases, failed)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ import re
 import subprocess
 import sys
 
-from cases import conclusion, failures
+from cases import print_summary, failures
 
 HERE = pathlib.Path(__file__).resolve().parent
 CELL = re.compile(r"(\d+)([A-Z_]+)(\d+)")
 CODE = re.compile(r"error: .*\[(E\d+)\]")
-UNPAIRED, DISORDER, CIRCLE = {"E0760", "E0761"}, {"E0762"}, {"E0765", "E0766"}
+UNMATCHED_CODES, ORDER_CODES, CYCLE = {"E0760", "E0761"}, {"E0762"}, {"E0765", "E0766"}
 
 
 def program_text(rows):
@@ -37,22 +37,22 @@ def codes(opt, text, pipeline):
     return found
 
 
-def judge(opt, text, question):
+def run_ppcc_opt(opt, text, question):
     """Our answer to one question of a verdict, or the codes that are none."""
     if question in ("matched", "fifo"):
         found = codes(opt, text, "verify-matching")
-        bad = UNPAIRED if question == "matched" else UNPAIRED | DISORDER
-        known = UNPAIRED | DISORDER
+        bad = UNMATCHED_CODES if question == "matched" else UNMATCHED_CODES | ORDER_CODES
+        known = UNMATCHED_CODES | ORDER_CODES
     else:
         found = codes(opt, text, f"verify-transport{{transport={question}}}")
-        bad = known = CIRCLE
+        bad = known = CYCLE
     return not found & bad if found <= known else found
 
 
 def check(opt, case):
     text = program_text(case["rows"])
     for question, expected in case["verdict"].items():
-        answer = judge(opt, text, question)
+        answer = run_ppcc_opt(opt, text, question)
         if answer != expected:
             return f"{question}: expected {expected}, got {answer}"
     return None
@@ -68,7 +68,7 @@ def main():
     cases = [json.loads(line) for line in options.file.read_text().splitlines() if line]
     failed = failures(cases, lambda case: check(options.opt, case), options.jobs)
     verdicts = sum(len(case["verdict"]) for case in cases)
-    return conclusion(cases, failed, f" ({verdicts} verdicts)")
+    return print_summary(cases, failed, f" ({verdicts} verdicts)")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ class Draw:
 
     def __init__(self, seed=None, choices=None):
         self.random = None if choices is not None else random.Random(seed)
-        self.given, self.choices = choices or [], []
+        self.replayed, self.choices = choices or [], []
         self.spans = []  # From the first choice of what belongs together to the one behind its last.
 
     def below(self, count):
@@ -18,12 +18,12 @@ class Draw:
         if self.random:
             choice = self.random.randrange(count)
         else:
-            choice = self.given[len(self.choices)] if len(self.choices) < len(self.given) else 0
+            choice = self.replayed[len(self.choices)] if len(self.choices) < len(self.replayed) else 0
             choice = min(choice, count - 1)
         self.choices.append(choice)
         return choice
 
-    def int(self, low, high):
+    def integer(self, low, high):
         return low + self.below(high - low + 1)
 
     def chance(self, probability):
@@ -35,13 +35,13 @@ class Draw:
 
     def weighted(self, pairs):
         """One of the first members of pairs, with the weights that are the second."""
-        place = self.below(sum(weight for _, weight in pairs))
+        offset = self.below(sum(weight for _, weight in pairs))
         for value, weight in pairs:
-            if place < weight:
+            if offset < weight:
                 return value
-            place -= weight
+            offset -= weight
 
-    def some(self, values, probability):
+    def subset(self, values, probability):
         return [value for value in values if self.chance(probability)]
 
     @contextlib.contextmanager
@@ -51,7 +51,7 @@ class Draw:
         yield
         self.spans.append((begin, len(self.choices)))
 
-    def times(self, count):
+    def spans_of(self, count):
         """So many turns, each a span."""
         for _ in range(count):
             with self.span():
@@ -72,7 +72,7 @@ def shrink(draw, fails, seconds):
     end = time.monotonic() + seconds
     best = draw
 
-    def better(candidate):
+    def accept_if_simpler(candidate):
         nonlocal best
         if time.monotonic() > end or candidate == best.choices:
             return False
@@ -86,20 +86,20 @@ def shrink(draw, fails, seconds):
     while moved and time.monotonic() < end:
         moved = False
         for begin, stop in sorted(best.spans, key=lambda span: span[0] - span[1]):  # The longest first.
-            moved |= better(best.choices[:begin] + best.choices[stop:])
-            moved |= better(best.choices[:begin] + [0] * (stop - begin) + best.choices[stop:])
+            moved |= accept_if_simpler(best.choices[:begin] + best.choices[stop:])
+            moved |= accept_if_simpler(best.choices[:begin] + [0] * (stop - begin) + best.choices[stop:])
         for size in (8, 3, 2, 1):
             for at in range(len(best.choices) - size, -1, -size):
-                moved |= better(best.choices[:at] + best.choices[at + size:])
+                moved |= accept_if_simpler(best.choices[:at] + best.choices[at + size:])
         for at in range(len(best.choices)):
-            for smaller in lower(best.choices, at):
-                if better(best.choices[:at] + [smaller] + best.choices[at + 1:]):
+            for smaller in simpler_values(best.choices, at):
+                if accept_if_simpler(best.choices[:at] + [smaller] + best.choices[at + 1:]):
                     moved = True
                     break
     return best
 
 
-def lower(choices, at):
+def simpler_values(choices, at):
     """Simpler values of one choice."""
     value = choices[at] if at < len(choices) else 0
     return sorted({0, value // 2, value - 1}) if value else []

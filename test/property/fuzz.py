@@ -13,13 +13,13 @@ from draw import Draw, shrink
 from tools import Mismatch, Tools
 
 COMPARISONS = {
-    "verdicts": "whether schedules and programs are right, on each transport",
+    "verification": "whether schedules and programs are right, on each transport",
     "spin": "the same of transports, against SPIN, which searches all that can happen",
     "fill": "where the compiler places the W's of `defer W fill`: within limits, caps and lags, in the order as written",
     "times": "when actions start and end, on each transport and by data alone",
     "nodes": "in which order nodes of layers are launched, and what actions take of which they are made",
     "memory": "what ranks hold, from moment to moment",
-    "figures": "every number of reports and of `compare`",
+    "metrics": "every number of reports and of `compare`",
     "proofs": "what `prove` and `explain` say of all M, every formula of it, against single programs",
     "mutants": "the same of schedules of the library with one change, rules and several transports",
     "certificates": "ppcc-check-proof on what `prove` writes, and on what is changed by chance",
@@ -30,7 +30,7 @@ COMPARISONS = {
 }
 
 
-def attempt(comparison, tools, draw, tally):
+def run_comparison(comparison, tools, draw, tally):
     """The mismatch that the choices lead to, or None."""
     tools.begin()
     for path in tools.folder.iterdir():
@@ -42,21 +42,21 @@ def attempt(comparison, tools, draw, tally):
     return None
 
 
-def smallest(comparison, tools, mismatch, draw, seconds):
+def shrink_mismatch(comparison, tools, mismatch, draw, seconds):
     """The same mismatch from simpler choices."""
     def fails(candidate):
         again = Draw(choices=candidate)
         try:
-            other = attempt(comparison, tools, again, collections.Counter())
+            other = run_comparison(comparison, tools, again, collections.Counter())
         except (IndexError, ValueError):
             return None  # Choices that no seed makes.
         return again if other and other.title == mismatch.title else None
 
     best = shrink(draw, fails, seconds)
-    return attempt(comparison, tools, Draw(choices=best.choices), collections.Counter()) or mismatch
+    return run_comparison(comparison, tools, Draw(choices=best.choices), collections.Counter()) or mismatch
 
 
-def tell(tools, seed, mismatch, keep):
+def report(tools, seed, mismatch, keep):
     print(f"--- seed {seed}: {mismatch.title}\n{mismatch.detail.rstrip()}")
     for command in tools.commands:
         print(f"$ {command.replace(str(tools.folder) + '/', '')}")
@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--count", type=int, help="how many seeds instead")
     parser.add_argument("--seed", type=int, default=0, help="the first")
     parser.add_argument("--shrink", type=float, default=30, help="seconds for making each mismatch smaller")
-    parser.add_argument("--most", type=int, default=5, help="stop after so many different mismatches")
+    parser.add_argument("--max-mismatches", type=int, default=5, help="stop after so many different mismatches")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for the files of mismatches")
     options = parser.parse_args()
     if not options.name:
@@ -91,26 +91,26 @@ def main():
     comparison = importlib.import_module(f"comparisons.{options.name}")
     tools, tally, mismatches = Tools(options.bin), collections.Counter(), collections.Counter()
     begin, seed = time.monotonic(), options.seed
-    while len(mismatches) < options.most:
+    while len(mismatches) < options.max_mismatches:
         if options.count is None and time.monotonic() - begin >= (options.seconds or 10):
             break
         if options.count is not None and seed == options.seed + options.count:
             break
         draw = Draw(seed)
-        mismatch = attempt(comparison, tools, draw, tally)
+        mismatch = run_comparison(comparison, tools, draw, tally)
         if mismatch:
             mismatches[mismatch.title] += 1
             if mismatches[mismatch.title] == 1:
-                tell(tools, seed, smallest(comparison, tools, mismatch, draw, options.shrink), options.keep)
+                report(tools, seed, shrink_mismatch(comparison, tools, mismatch, draw, options.shrink), options.keep)
         seed += 1
     seconds = time.monotonic() - begin
     print(", ".join(f"{name} {count}" for name, count in sorted(tally.items())))
-    scarce = [name for name, one in getattr(comparison, "SCARCE", {}).items() if tally[name] * one < seed - options.seed]
-    if scarce:
-        print(f"too few of: {', '.join(scarce)}")
+    uncovered = [name for name, one in getattr(comparison, "SCARCE", {}).items() if tally[name] * one < seed - options.seed]
+    if uncovered:
+        print(f"too few of: {', '.join(uncovered)}")
     print(f"{options.name}: {seed - options.seed} seeds in {seconds:.1f} s, {mismatches.total()} mismatches" +
           "".join(f"; {count} of: {title}" for title, count in mismatches.items()))
-    return 1 if mismatches or scarce else 0
+    return 1 if mismatches or uncovered else 0
 
 
 if __name__ == "__main__":

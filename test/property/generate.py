@@ -5,7 +5,7 @@ import pathlib
 import re
 from fractions import Fraction
 
-from oracle.expand import (Act, Defer, Drain, For, If, Insert, Let, Overlap, Phase, Repeat, While, expand, value_of)
+from oracle.expand import (ActionStmt, Defer, Drain, For, If, Insert, Let, Overlap, Phase, Repeat, While, expand, value_of)
 from oracle.program import GRADIENT, KINDS, OUTPUT, Costs, Head, Kind, Pipe, Setting
 
 
@@ -16,7 +16,7 @@ class Case:
         self.draw, self.head, self.lines = draw, head, lines  # Lines of the schedule before the bodies.
         self.bodies = [()] * head.ranks
         self.rules, self.names = [], {}  # Names of parameters, with their values.
-        self.notes = []  # Of costs, each with how much it beats.
+        self.settings = []  # Of costs, each with how much it beats.
         self.model, self.cluster, self.link, self.file, self.options = [], [], [], {}, []  # Where they are written.
         self.style = "rank"  # How the bodies of ranks are written: each by itself, as blocks, or in one.
 
@@ -35,7 +35,7 @@ class Case:
         return expand(self.at(names), self.bodies, self.rules, names)
 
     def costs(self):
-        return Costs(self.head, [setting for _, setting in sorted(self.notes, key=lambda note: note[0])])
+        return Costs(self.head, [setting for _, setting in sorted(self.settings, key=lambda note: note[0])])
 
     def source(self):
         return source(self)
@@ -51,85 +51,85 @@ class Case:
 
 # Placements.
 
-def fold(ranks, chunks):
+def wave_placement(ranks, chunks):
     """The wave placement: the stages turn round at each end."""
     return [s % ranks if s // ranks % 2 == 0 else ranks - 1 - s % ranks for s in range(ranks * chunks)]
 
 
 def random_pipe(draw, name, first, stages, slices=1):
-    count = draw.int(1, max(1, min(4, 12 // len(stages)))) * slices
-    padded = count + (draw.int(1, 2) * slices if draw.chance(0.15) else 0)
+    count = draw.integer(1, max(1, min(4, 12 // len(stages)))) * slices
+    padded = count + (draw.integer(1, 2) * slices if draw.chance(0.15) else 0)
     skips, gaps = (), ()
     if len(stages) > 2 and draw.chance(0.3):
         low = draw.below(len(stages) - 2)
-        skips = ((low, draw.int(low + 2, len(stages) - 1)),)
+        skips = ((low, draw.integer(low + 2, len(stages) - 1)),)
         gaps = tuple(s for s in range(low, skips[0][1]) if draw.chance(0.2))
     return Pipe(name, first, first + count, padded, tuple(stages), skips, gaps, slices)
 
 
 def random_placement(draw, ranks):
     """The ranks of stages, and how the language calls it."""
-    chunks = draw.int(1, 3)
+    chunks = draw.integer(1, 3)
     return draw.pick([
         (list(range(ranks)), "placement linear;"),
         ([s % ranks for s in range(ranks * chunks)], f"placement loop({chunks});"),
-        (fold(ranks, 2), "placement v;"),
-        (fold(ranks, chunks), f"placement wave({chunks});"),
-        ([draw.below(ranks) for _ in range(draw.int(1, 5))], None),
+        (wave_placement(ranks, 2), "placement v;"),
+        (wave_placement(ranks, chunks), f"placement wave({chunks});"),
+        ([draw.below(ranks) for _ in range(draw.integer(1, 5))], None),
         ([s // chunks for s in range(ranks * chunks)], f"placement blocks({chunks});"),
     ])
 
 
 def pipe_lines(draw, pipe, placement):
-    high = spell(dress(draw, pipe.end))
-    bounds = high if pipe.first == 0 else f"{spell(dress(draw, pipe.first))} .. {high}"
+    high = expr_text(obfuscate(draw, pipe.end))
+    bounds = high if pipe.first == 0 else f"{expr_text(obfuscate(draw, pipe.first))} .. {high}"
     known = all(isinstance(number, int) for number in (pipe.first, pipe.end, pipe.padded))
-    pad = f" pad {spell(dress(draw, pipe.padded))}" if not known or pipe.padded > pipe.end - pipe.first else ""
+    pad = f" pad {expr_text(obfuscate(draw, pipe.padded))}" if not known or pipe.padded > pipe.end - pipe.first else ""
     lines = [f"microbatches {bounds}{pad};"]
     if pipe.slices > 1:
         lines.append(f"slices {pipe.slices};")
     if placement:
         lines.append(placement)
     else:
-        lines += [f"stages {spell(dress(draw, len(pipe.ranks)))};", f"stage s on rank {list(pipe.ranks)}[s];"]
+        lines += [f"stages {expr_text(obfuscate(draw, len(pipe.ranks)))};", f"stage s on rank {list(pipe.ranks)}[s];"]
     return lines + [f"edge stage {a} -> stage {b};" for a, b in pipe.skips] + \
         [f"no edge stage {s} -> stage {s + 1};" for s in pipe.gaps]
 
 
 def random_case(draw):
     """A head, without bodies."""
-    ranks = draw.int(1, 4)
+    ranks = draw.integer(1, 4)
     if not draw.chance(0.3):
         stages, placement = random_placement(draw, ranks)
         pipes = (random_pipe(draw, "main", 0, stages, draw.weighted([(1, 8), (2, 1), (3, 1)])),)
         lines = pipe_lines(draw, pipes[0], placement)
     else:
         pipes, lines, first = (), [], 0
-        for name in ["left", "right", "third"][:draw.int(1, 3)]:
-            stages = [draw.below(ranks) for _ in range(draw.int(1, 4))]
+        for name in ["left", "right", "third"][:draw.integer(1, 3)]:
+            stages = [draw.below(ranks) for _ in range(draw.integer(1, 4))]
             pipes += (random_pipe(draw, name, first, stages),)
             first = pipes[-1].end
             lines.append(f"pipe {name} {{ " + " ".join(pipe_lines(draw, pipes[-1], None)) + " }")
     backward = not draw.chance(0.12)
-    lines = [f"ranks {spell(dress(draw, ranks))};", *lines, *([] if backward else ["backward when false;"])]
+    lines = [f"ranks {expr_text(obfuscate(draw, ranks))};", *lines, *([] if backward else ["backward when false;"])]
     return Case(draw, Head(ranks, pipes, backward, dict(KINDS)), lines)
 
 
 # Bodies.
 
-def walk(draw, head):
+def random_bodies(draw, head):
     """The statements of each rank, in an order that some run of the whole program takes."""
     bodies = [[] for _ in range(head.ranks)]
     chunks = [head.chunks(rank) for rank in range(head.ranks)]
     queues = [[] for _ in range(head.ranks)]
-    todo, named = {}, {}
+    remaining, named = {}, {}
     for rank, hosted in enumerate(chunks):
         for chunk, (p, _) in enumerate(hosted):
             pipe = head.pipes[p]
             mbs = list(range(pipe.first, pipe.first + pipe.padded))
-            turned = [mb for at in range(0, len(mbs), pipe.slices) for mb in reversed(mbs[at:at + pipe.slices])]
+            reversed_slices = [mb for at in range(0, len(mbs), pipe.slices) for mb in reversed(mbs[at:at + pipe.slices])]
             for slot in (OUTPUT, GRADIENT)[:1 + head.backward]:
-                todo[rank, chunk, slot] = list(mbs if slot == OUTPUT else turned)
+                remaining[rank, chunk, slot] = list(mbs if slot == OUTPUT else reversed_slices)
                 named[rank, chunk, slot] = draw.chance(0.3)
     ended = set()
     eager = draw.pick([1, 3, 10])
@@ -140,13 +140,13 @@ def walk(draw, head):
         if slot == OUTPUT:
             needs = [(p, s, OUTPUT, mb) for s in pipe.sources(stage)] + [(p, stage, OUTPUT, pipe.slice_before(mb))]
         else:
-            needs = [(p, stage, OUTPUT, mb), (p, stage, GRADIENT, pipe.slice_behind(mb))] + \
+            needs = [(p, stage, OUTPUT, mb), (p, stage, GRADIENT, pipe.slice_after(mb))] + \
                 [(p, s, GRADIENT, mb) for s in pipe.readers(stage)]
         return all(need[3] is None or need in ended for need in needs)
 
-    while any(todo.values()) or any(queues):
+    while any(remaining.values()) or any(queues):
         moves = []
-        for (rank, chunk, slot), mbs in todo.items():
+        for (rank, chunk, slot), mbs in remaining.items():
             for mb in mbs if named[rank, chunk, slot] else mbs[:1]:
                 if ready(rank, chunk, slot, mb):
                     moves.append(((rank, slot, chunk, mb), eager if slot == GRADIENT else 3))
@@ -155,16 +155,16 @@ def walk(draw, head):
         if slot == "W":
             oldest = next(w for w in queues[rank] if w[0] == chunk)
             taken, act = draw.pick([
-                (queues[rank][0], Act("W")), (oldest, Act("W", chunk)), ((chunk, mb), Act("W", chunk, mb))])
+                (queues[rank][0], ActionStmt("W")), (oldest, ActionStmt("W", chunk)), ((chunk, mb), ActionStmt("W", chunk, mb))])
             queues[rank].remove(taken)
             bodies[rank].append(act)
             continue
-        todo[rank, chunk, slot].remove(mb)
+        remaining[rank, chunk, slot].remove(mb)
         ended.add((*chunks[rank][chunk], slot, mb))
         kind = "F" if slot == OUTPUT else draw.pick("BI")
         if kind == "I":
             queues[rank].append((chunk, mb))
-        bodies[rank].append(Act(kind, chunk, mb if named[rank, chunk, slot] else None))
+        bodies[rank].append(ActionStmt(kind, chunk, mb if named[rank, chunk, slot] else None))
     return bodies
 
 
@@ -173,8 +173,8 @@ def overlap_some(draw, body):
     result, likely = [], draw.pick([0, 0, 0.1, 0.4])
     for act in body:
         last = result[-1] if result else None
-        apart = isinstance(last, Act) and (last.kind, act.kind) in (("F", "B"), ("B", "F"), ("F", "I"), ("W", "F"))
-        if isinstance(last, Act) and draw.chance(likely if apart else likely / 15):
+        apart = isinstance(last, ActionStmt) and (last.kind, act.kind) in (("F", "B"), ("B", "F"), ("F", "I"), ("W", "F"))
+        if isinstance(last, ActionStmt) and draw.chance(likely if apart else likely / 15):
             result[-1] = Overlap((last, act))
         else:
             result.append(act)
@@ -184,13 +184,13 @@ def overlap_some(draw, body):
 def defer_some(draw, body):
     """The same program with `defer` and `drain` where they mean the same."""
     end = len(body)
-    while end and body[end - 1] == Act("W"):
+    while end and body[end - 1] == ActionStmt("W"):
         end -= 1
     if end < len(body) and draw.chance(0.7):
         body = body[:end] + [Drain()]
     if draw.chance(0.4):
         start = draw.below(len(body) + 1)
-        stop = draw.int(start, len(body))
+        stop = draw.integer(start, len(body))
         region = body[start:stop]
         acts = [act for node in region for act in (node.body if isinstance(node, Overlap) else [node])]
         if acts and not any(isinstance(act, Drain) or act.kind == "B" for act in acts):
@@ -202,7 +202,7 @@ def defer_some(draw, body):
     return body
 
 
-def damage(draw, head, bodies):
+def mutate(draw, head, bodies):
     """One mistake of the kind that people make."""
     rank = draw.pick([r for r, body in enumerate(bodies) if body])
     body = bodies[rank]
@@ -221,29 +221,29 @@ def damage(draw, head, bodies):
     elif mistake == "reverse":
         body[index:other] = body[index:other][::-1]
     elif mistake == "kind":
-        body[index] = Act(draw.pick("FBI"), act.chunk if act.chunk is not None else draw.below(chunks), act.mb)
+        body[index] = ActionStmt(draw.pick("FBI"), act.chunk if act.chunk is not None else draw.below(chunks), act.mb)
     elif mistake == "chunk":
         body[index] = act._replace(chunk=draw.below(chunks + 1))
     elif mistake == "microbatch" and act.chunk is not None:
         body[index] = act._replace(mb=draw.below(max(pipe.end for pipe in head.pipes) + 1))
     else:
-        body.insert(other, Act("W"))
+        body.insert(other, ActionStmt("W"))
 
 
-def steady(draw):
+def random_1f1b(draw):
     """One forward, one backward with warm-ups, lags and groups drawn by chance: it may well deadlock."""
-    ranks, count = draw.int(1, 4), draw.int(1, 8)
+    ranks, count = draw.integer(1, 4), draw.integer(1, 8)
     case = Case(draw, Head(ranks, (Pipe("main", 0, count, count, tuple(range(ranks))),), True, dict(KINDS)),
                 [f"ranks {ranks};", f"microbatches {count};", "placement linear;"])
-    mean, together = draw.chance(0.3), draw.chance(0.4)
+    skewed, overlaps = draw.chance(0.3), draw.chance(0.4)
     for rank in range(ranks):
-        w = min(count, draw.int(0, 3) if mean else (1 + together) * (ranks - 1 - rank) + together)
-        pair = (Overlap((Act("F"), Act("B"))),) if together else (Act("F"), Act("B"))
-        tail = (Repeat(count - w, pair), Repeat(w, (Act("B"),)))
+        w = min(count, draw.integer(0, 3) if skewed else (1 + overlaps) * (ranks - 1 - rank) + overlaps)
+        pair = (Overlap((ActionStmt("F"), ActionStmt("B"))),) if overlaps else (ActionStmt("F"), ActionStmt("B"))
+        tail = (Repeat(count - w, pair), Repeat(w, (ActionStmt("B"),)))
         if draw.chance(0.5):
-            lag = None if draw.chance(0.3) else draw.int(0, 3)
+            lag = None if draw.chance(0.3) else draw.integer(0, 3)
             tail = (Defer(lag, tail), Drain(draw.pick([None, 0])))
-        case.bodies[rank] = (Repeat(w, (Act("F"),)), *tail)
+        case.bodies[rank] = (Repeat(w, (ActionStmt("F"),)), *tail)
     return case
 
 
@@ -257,7 +257,7 @@ def declare(draw, case):
         return draw.pick([*more, "compute", "comm", "none", "x", "y"])
 
     def put(kind, *inserts):
-        kinds[kind.letters] = kind if kind.lane != "none" else kind._replace(cost=0)
+        kinds[kind.mnemonic] = kind if kind.lane != "none" else kind._replace(cost=0)
         case.rules += inserts
 
     def cost():
@@ -271,15 +271,15 @@ def declare(draw, case):
                  restores="F"),
             Insert("R", "before", ("B", "I"), distance=distance, condition=condition))
     elif wanted == "offload":
-        amount, most = draw.int(0, 1), draw.pick([None, 1, 2])
-        put(Kind("OFF", lane=lane("d2h"), after=(("F",),), before=(("ON",),), cost=cost(), memory=-amount, in_flight=most),
+        memory, max_in_flight = draw.integer(0, 1), draw.pick([None, 1, 2])
+        put(Kind("OFF", lane=lane("d2h"), after=(("F",),), before=(("ON",),), cost=cost(), memory=-memory, in_flight=max_in_flight),
             Insert("OFF", "after", ("F",), condition=condition))
-        put(Kind("ON", lane=lane("h2d"), after=(("OFF",),), before=(("B", "I"),), cost=cost(), memory=amount, in_flight=most),
+        put(Kind("ON", lane=lane("h2d"), after=(("OFF",),), before=(("B", "I"),), cost=cost(), memory=memory, in_flight=max_in_flight),
             Insert("ON", "before", ("B", "I"), distance=distance, condition=condition))
     elif wanted == "reduce":
-        meeting = draw.pick([None, "replicas", "outside data", (0, -1), (-1,)])
+        collective = draw.pick([None, "replicas", "outside data", (0, -1), (-1,)])
         put(Kind("GRAD", per="stage", lane=lane("reduce"), after=(("B", "W"),), required=draw.chance(0.4), cost=cost(),
-                 collective=meeting),
+                 collective=collective),
             Insert("GRAD", "after", ("B", "W"), per_rank=draw.chance(0.4), distance=draw.pick([0, 0, 1, "r"]),
                    condition=draw.pick([True, True, (">", "s", 0)])))
         if draw.chance(0.6):
@@ -293,45 +293,45 @@ def declare(draw, case):
         put(Kind("GET", per="stage", lane=lane("gather"), before=(("F",),), cost=cost(),
                  collective=draw.pick([None, "outside data"]), in_flight=draw.pick([None, None, 1])),
             Insert("GET", "before", ("F",), per_rank=draw.chance(0.3), distance=distance))
-        put(Kind("PUT", per="stage", lane=lane("none"), after=(("B", "W"),), memory=-draw.int(0, 1)),
+        put(Kind("PUT", per="stage", lane=lane("none"), after=(("B", "W"),), memory=-draw.integer(0, 1)),
             Insert("PUT", "after", ("B", "W")))
 
 
-def probe_some(draw, case, bodies):
+def insert_probes(draw, case, bodies):
     """A declared action that stands in the statements themselves, mostly behind what it follows."""
     per = draw.pick(["microbatch", "stage", "rank"])
     lane = draw.pick(["compute", "disk", "comm", "none"])
-    meeting = {"microbatch": [None, (0, -1)], "stage": [None, "all", "replicas"], "rank": [None, "all"]}[per]
-    kind = Kind("PROBE", per=per, lane=lane, after=(("F",),), required=draw.chance(0.5), cost=Fraction(draw.int(0, 2)) if lane != "none" else 0,
-                collective=draw.pick(meeting))
+    collective = {"microbatch": [None, (0, -1)], "stage": [None, "all", "replicas"], "rank": [None, "all"]}[per]
+    kind = Kind("PROBE", per=per, lane=lane, after=(("F",),), required=draw.chance(0.5), cost=Fraction(draw.integer(0, 2)) if lane != "none" else 0,
+                collective=draw.pick(collective))
     case.head.kinds["PROBE"] = kind
     for rank, body in enumerate(bodies):
         chunks = case.head.chunks(rank)
         last = {act.chunk: i for i, act in enumerate(body) if act.kind == "F"}
         if per == "rank":
-            places = [(draw.int(max(last.values(), default=0), len(body)), Act("PROBE"))] if chunks else []
+            places = [(draw.integer(max(last.values(), default=0), len(body)), ActionStmt("PROBE"))] if chunks else []
         elif per == "stage":
-            places = [(draw.int(last[chunk] + 1, len(body)), Act("PROBE", chunk)) for chunk in sorted(last)]
+            places = [(draw.integer(last[chunk] + 1, len(body)), ActionStmt("PROBE", chunk)) for chunk in sorted(last)]
         else:
-            places = [(draw.int(i + 1, min(len(body), i + 3)), Act("PROBE", act.chunk, act.mb)) for i, act in enumerate(body)
+            places = [(draw.integer(i + 1, min(len(body), i + 3)), ActionStmt("PROBE", act.chunk, act.mb)) for i, act in enumerate(body)
                       if act.kind == "F"]
         for at, act in sorted(places, key=lambda place: -place[0]):
             body.insert(at, act)
 
 
-def move_some(draw, case):
+def add_transfers(draw, case):
     """Activations that move to another rank and back, where each rank has a stage of the pipe."""
     if len(case.head.pipes) > 1 or set(case.head.pipes[0].ranks) != set(range(case.head.ranks)) or case.head.ranks == 1:
         return
-    amount, far = draw.int(0, 2), draw.pick([("-", ("-", "ranks", 1), "r"), ("%", ("+", "r", 1), "ranks")])
+    memory, peer_rank = draw.integer(0, 2), draw.pick([("-", ("-", "ranks", 1), "r"), ("%", ("+", "r", 1), "ranks")])
     case.names["ranks"] = case.head.ranks
     condition = draw.pick([("==", "r", 0), ("and", ("==", ("%", "m", 2), 0), ("<", "r", draw.pick([1, 9])))])
     case.head.kinds["EVICT"] = Kind("EVICT", lane=draw.pick(["peer", "comm"]), after=(("F",),), cost=Fraction(1, 2),
-                                    memory=-amount, collective="to", far=far)
+                                    memory=-memory, collective="to", peer_rank=peer_rank)
     case.head.kinds["LOAD"] = Kind("LOAD", lane=draw.pick(["peer", "back"]), after=(("EVICT",),), before=(("B", "I"),),
-                                   cost=Fraction(1, 2), memory=amount, collective="from", far=far)
+                                   cost=Fraction(1, 2), memory=memory, collective="from", peer_rank=peer_rank)
     case.rules += [Insert("EVICT", "after", ("F",), condition=condition),
-                   Insert("LOAD", "before", ("B", "I"), distance=draw.int(0, 1), condition=condition)]
+                   Insert("LOAD", "before", ("B", "I"), distance=draw.integer(0, 1), condition=condition)]
 
 
 # Models whose layers say what their actions are made of.
@@ -342,7 +342,7 @@ class Layer:
     def __init__(self, draw, name, kinds):
         self.name, self.chains, self.lanes, self.costs = name, {}, {}, {}
         for kind in kinds:
-            names = draw.some(["p", "q", "r", "t"], 0.5) or ["p"]
+            names = draw.subset(["p", "q", "r", "t"], 0.5) or ["p"]
             nodes = [(kind, one + name) for one in (names if draw.chance(0.5) else names[::-1])]
             self.chains[kind] = [nodes]
             if kind == "B" and draw.chance(0.4):  # The weights' part hangs on some node.
@@ -351,7 +351,7 @@ class Layer:
                 for node in chain:
                     self.lanes.setdefault((kind, node), draw.pick(["comp", "comm", "comp"]))
                     if draw.chance(0.8):
-                        self.costs[node] = Fraction(draw.int(1, 5), draw.pick([1, 2, 4]))
+                        self.costs[node] = Fraction(draw.integer(1, 5), draw.pick([1, 2, 4]))
 
     def text(self):
         lines, known = [], set()
@@ -363,16 +363,16 @@ class Layer:
                     words.append(name if (kind, node) in known else f"{name} @ {self.lanes[kind, node]}")
                     known.add((kind, node))
                 lines.append(f"{kind}: {' -> '.join(words)};")
-        lines += [f"cost {letters}.{name} = {decimal(cost)};" for (letters, name), cost in self.costs.items()]
+        lines += [f"cost {mnemonic}.{name} = {decimal(cost)};" for (mnemonic, name), cost in self.costs.items()]
         return f"layer {self.name} {{ {' '.join(lines)} }}"
 
 
-def layered(draw, case):
+def add_layers(draw, case):
     """Gives the case a model of layers; the layers of each stage."""
-    layers = [Layer(draw, name, "FBIW") for name in "abc"[:draw.int(1, 3)]]
+    layers = [Layer(draw, name, "FBIW") for name in "abc"[:draw.integer(1, 3)]]
     if not any(layer.costs for layer in layers):
         layers[0].costs[layers[0].chains["F"][0][0]] = Fraction(1)
-    stages = [[draw.pick(layers) for _ in range(draw.int(1, 3))] for _ in case.head.pipes[0].ranks]
+    stages = [[draw.pick(layers) for _ in range(draw.integer(1, 3))] for _ in case.head.pipes[0].ranks]
     used = [layer for layer in layers if any(layer in stage for stage in stages)]
     case.model += [*(layer.text() for layer in used), f"layers {', '.join(layer.name for stage in stages for layer in stage)};",
                    f'layout "{"|".join("".join(layer.name for layer in stage) for stage in stages)}";']
@@ -381,50 +381,50 @@ def layered(draw, case):
 
 # `defer W fill`, where the compiler places W's.
 
-def filled(draw):
+def fill_case(draw):
     """A case whose bodies say the order of forwards and backwards; its text lets the compiler place each W. With it the cap of each
     rank and the lag, if there are."""
-    ranks, count, chunks = draw.int(1, 5), draw.int(1, 10), draw.int(1, 3)
-    stages = draw.pick([[s % ranks for s in range(ranks * chunks)], fold(ranks, chunks),
+    ranks, count, chunks = draw.integer(1, 5), draw.integer(1, 10), draw.integer(1, 3)
+    stages = draw.pick([[s % ranks for s in range(ranks * chunks)], wave_placement(ranks, chunks),
                         list(range(ranks)) + [draw.below(ranks) for _ in range(ranks * (chunks - 1))]])
     pipe = Pipe("main", 0, count, count, tuple(stages))
     case = Case(draw, Head(ranks, (pipe,), True, dict(KINDS)),
                 [f"ranks {ranks};", f"microbatches {count};", f"stages {len(stages)};", f"stage s on rank {stages}[s];"])
-    held = [draw.pick([1, 1, 2, 3, 5]) for _ in stages]
-    gone = [draw.int(0, one) for one in held]  # Of it, with the input gradient.
+    activation_memory = [draw.pick([1, 1, 2, 3, 5]) for _ in stages]
+    freed_by_i = [draw.integer(0, one) for one in activation_memory]  # Of it, with the input gradient.
     for kind in "FIW":
-        values = {("stage", s): Fraction(draw.int(0, 9)) for s in range(len(stages))}
-        note(case, "cost", kind, values)
-    note(case, "memory", "F", {("stage", s): Fraction(one) for s, one in enumerate(held)})
-    note(case, "memory", "I", {("stage", s): Fraction(-one) for s, one in enumerate(gone)})
-    note(case, "memory", "W", {("stage", s): Fraction(one - all) for s, (one, all) in enumerate(zip(gone, held))})
+        values = {("stage", s): Fraction(draw.integer(0, 9)) for s in range(len(stages))}
+        add_setting(case, "cost", kind, values)
+    add_setting(case, "memory", "F", {("stage", s): Fraction(one) for s, one in enumerate(activation_memory)})
+    add_setting(case, "memory", "I", {("stage", s): Fraction(-one) for s, one in enumerate(freed_by_i)})
+    add_setting(case, "memory", "W", {("stage", s): Fraction(one - all) for s, (one, all) in enumerate(zip(freed_by_i, activation_memory))})
     if draw.chance(0.7):
-        least = max(sum(one for one, home in zip(held, stages) if home == rank) for rank in range(ranks))
-        note(case, "limit", None, {(): Fraction(least + draw.pick([0, 0, 1, 2, 3, 5, 8, 100]))})
+        min_limit = max(sum(one for one, home in zip(activation_memory, stages) if home == rank) for rank in range(ranks))
+        add_setting(case, "limit", None, {(): Fraction(min_limit + draw.pick([0, 0, 1, 2, 3, 5, 8, 100]))})
     if draw.chance(0.4):
-        note(case, "latency", None, {(): Fraction(draw.pick([1, 4]))})
+        add_setting(case, "latency", None, {(): Fraction(draw.pick([1, 4]))})
     caps = [stages.count(rank) + draw.pick([0, 1, 4]) for rank in range(ranks)] if draw.chance(0.3) else None
-    lag = draw.int(0, 3) if draw.chance(0.25) else None
+    lag = draw.integer(0, 3) if draw.chance(0.25) else None
     order = draw.pick(["each", "all", "chunks"])
     for rank in range(ranks):
         own = range(stages.count(rank))
         if order == "each":
-            body = (Repeat(count, tuple([Act("F", c) for c in own] + [Act("B", c) for c in reversed(own)])),)
+            body = (Repeat(count, tuple([ActionStmt("F", c) for c in own] + [ActionStmt("B", c) for c in reversed(own)])),)
         elif order == "all":
-            body = (Repeat(count, tuple(Act("F", c) for c in own)), Repeat(count, tuple(Act("B", c) for c in reversed(own))))
+            body = (Repeat(count, tuple(ActionStmt("F", c) for c in own)), Repeat(count, tuple(ActionStmt("B", c) for c in reversed(own))))
         else:
-            body = (*(Repeat(count, (Act("F", c),)) for c in own), *(Repeat(count, (Act("B", c),)) for c in reversed(own)))
+            body = (*(Repeat(count, (ActionStmt("F", c),)) for c in own), *(Repeat(count, (ActionStmt("B", c),)) for c in reversed(own)))
         case.bodies[rank] = (Defer(None, body), Drain())
     return case, caps, lag
 
 
-def note(case, item, subject, values):
+def add_setting(case, item, subject, values):
     """A cost that stands in the schedule."""
-    case.notes += [(0, Setting(item, subject, amount, dict(zip(key[::2], key[1::2])))) for key, amount in values.items()]
+    case.settings += [(0, Setting(item, subject, amount, dict(zip(key[::2], key[1::2])))) for key, amount in values.items()]
     in_text(case, item, subject, "stage" if () not in values else "all", values)
 
 
-def filled_source(case, caps, lag):
+def fill_source(case, caps, lag):
     """Its text, with W's left to the compiler."""
     text = source(case).replace("    drain W;\n", "")
     for rank in range(case.head.ranks):
@@ -435,40 +435,40 @@ def filled_source(case, caps, lag):
 
 # Costs.
 
-def price(draw, case, memory=False):
+def add_costs(draw, case, memory=False):
     """Costs in all forms, each by chance in the schedule, in a file or on the command line."""
     # Files and options can only speak of declared actions that some rank runs.
-    used = {row.kind.letters: row.kind for rank in case.expand()[0].rows for row in rank}
-    declared = [letters for letters in case.head.kinds if letters in used and letters not in KINDS]
+    used = {row.kind.mnemonic: row.kind for rank in case.expand()[0].rows for row in rank}
+    declared = [mnemonic for mnemonic in case.head.kinds if mnemonic in used and mnemonic not in KINDS]
 
     def positive():
-        return Fraction(draw.int(1, 5), draw.pick([1, 2]))
+        return Fraction(draw.integer(1, 5), draw.pick([1, 2]))
 
     def amount():
         return Fraction(draw.pick([1, 2, 3, 0, 5, 7]), draw.pick([1, 1, 2, 4, 10]))
 
-    for letters in draw.some([*"FBIW", *(letters for letters in declared if used[letters].lane != "none")], 0.4):
-        put(draw, case, "cost", letters, amount)
+    for mnemonic in draw.subset([*"FBIW", *(mnemonic for mnemonic in declared if used[mnemonic].lane != "none")], 0.4):
+        write_cost(draw, case, "cost", mnemonic, amount)
     rule = draw.weighted([(None, 5), ("overlap", 1), ("sum", 1), ("max", 1)])
     if rule:
-        put(draw, case, "cost" if rule == "overlap" else "group", rule, amount, ["all"])
+        write_cost(draw, case, "cost" if rule == "overlap" else "group", rule, amount, ["all"])
     if draw.chance(0.6):
-        put(draw, case, "latency", None, amount, ["all", "stage", "pipe", "link"])
+        write_cost(draw, case, "latency", None, amount, ["all", "stage", "pipe", "link"])
     if draw.chance(0.3):
-        put(draw, case, "bytes", None, amount)
-        put(draw, case, "bandwidth", None, positive, ["all", "stage", "pipe", "link"])
+        write_cost(draw, case, "bytes", None, amount)
+        write_cost(draw, case, "bandwidth", None, positive, ["all", "stage", "pipe", "link"])
     if draw.chance(0.8 if memory else 0.3):
-        told = draw.some([*"FIBW", *declared], 0.4)
-        for letters in told:
-            sign = 1 if letters == "F" else draw.pick([-1, 1])
-            put(draw, case, "memory", letters, lambda: sign * amount())
+        told = draw.subset([*"FIBW", *declared], 0.4)
+        for mnemonic in told:
+            sign = 1 if mnemonic == "F" else draw.pick([-1, 1])
+            write_cost(draw, case, "memory", mnemonic, lambda: sign * amount())
     if draw.chance(0.3):
-        put(draw, case, "static", None, amount)
-    for subject in draw.some(["all", "time", "memory", "bytes", *"FBIW"], 0.08):
-        put(draw, case, "scale", subject, lambda: draw.pick([Fraction(1), Fraction(2), Fraction(1, 2), Fraction(0)]), ["microbatch"])
+        write_cost(draw, case, "static", None, amount)
+    for subject in draw.subset(["all", "time", "memory", "bytes", *"FBIW"], 0.08):
+        write_cost(draw, case, "scale", subject, lambda: draw.pick([Fraction(1), Fraction(2), Fraction(1, 2), Fraction(0)]), ["microbatch"])
 
 
-def put(draw, case, item, subject, value, forms=("all", "stage", "pipe")):
+def write_cost(draw, case, item, subject, value, forms=("all", "stage", "pipe")):
     """Writes a cost somewhere in one of the forms, and notes what it says."""
     head, place, form = case.head, draw.pick(["model", "file", "option"]), draw.pick(forms)
     if place == "option" and form != "microbatch" or form == "stage" and len({len(pipe.ranks) for pipe in head.pipes}) > 1:
@@ -483,18 +483,18 @@ def put(draw, case, item, subject, value, forms=("all", "stage", "pipe")):
         place = "model" if place == "option" else place
         values = {("microbatch", m): value() for m in range(max(pipe.end for pipe in head.pipes))}
     elif form == "microbatch":  # For all M the same again and again.
-        turn = [value() for _ in range(draw.int(1, 3))]
-        place, values = "model", {("microbatch", m): turn[m % len(turn)] for m in range(200)}
+        period = [value() for _ in range(draw.integer(1, 3))]
+        place, values = "model", {("microbatch", m): period[m % len(period)] for m in range(200)}
     elif form == "stage":
         values = {("stage", s): value() for s in range(len(head.pipes[0].ranks))}
     elif form == "rank":
         values = {("rank", r): value() for r in range(head.ranks)}
     else:
-        chosen = draw.some(range(len(head.pipes)), 0.7) or [0]
+        chosen = draw.subset(range(len(head.pipes)), 0.7) or [0]
         values = {("pipe", p, "stage", s): value() for p in chosen for s in range(len(head.pipes[p].ranks))}
     if not values:
         return
-    case.notes += [(["model", "file", "option"].index(place), Setting(item, subject, amount, dict(zip(key[::2], key[1::2]))))
+    case.settings += [(["model", "file", "option"].index(place), Setting(item, subject, amount, dict(zip(key[::2], key[1::2]))))
                    for key, amount in values.items()]
     {"model": in_text, "file": in_file, "option": in_option}[place](case, item, subject, form, values)
 
@@ -523,21 +523,21 @@ def in_text(case, item, subject, form, values):
     section = case.cluster if item in ("latency", "bandwidth", "limit") else case.model
     words = item if subject in (None, "all") else f"{item} {subject}"
     if form == "link":
-        case.link.append(f"{item} = {choice([(f'a == {a} and b == {b}', x) for (_, (a, b)), x in values.items()])};")
+        case.link.append(f"{item} = {conditional_text([(f'a == {a} and b == {b}', x) for (_, (a, b)), x in values.items()])};")
     elif form == "microbatch":
-        turn = 6 if len(values) == 200 else len(values)
-        section.append(f"{words} microbatch m = {choice([(f'm % {turn} == {m}', values['microbatch', m]) for m in range(turn)])};")
+        period = 6 if len(values) == 200 else len(values)
+        section.append(f"{words} microbatch m = {conditional_text([(f'm % {period} == {m}', values['microbatch', m]) for m in range(period)])};")
     elif form in ("stage", "rank"):
-        section.append(f"{words} {form} i = {choice([(f'i == {i}', x) for (_, i), x in values.items()])};")
+        section.append(f"{words} {form} i = {conditional_text([(f'i == {i}', x) for (_, i), x in values.items()])};")
     elif form == "pipe":
         for p in sorted({key[1] for key in values}):
             rows = [(f"s == {key[3]}", x) for key, x in values.items() if key[1] == p]
-            section.append(f"{words} pipe {case.head.pipes[p].name} stage s = {choice(rows)};")
+            section.append(f"{words} pipe {case.head.pipes[p].name} stage s = {conditional_text(rows)};")
     else:
         section.append(f"{words} = {decimal(values[()])};")
 
 
-def choice(pairs):
+def conditional_text(pairs):
     """The value of the first condition that holds."""
     return "".join(f"{condition} ? {decimal(amount)} : " for condition, amount in pairs) + decimal(pairs[-1][1])
 
@@ -548,18 +548,18 @@ def decimal(value):
 
 # Text.
 
-def dress(draw, n):
+def obfuscate(draw, n):
     """An expression whose value is n."""
     if not isinstance(n, int) or not draw.chance(0.2):
         return n
-    a, b = draw.int(-9, 9), draw.int(1, 4)
+    a, b = draw.integer(-9, 9), draw.integer(1, 4)
     return draw.pick([
         n, ("+", a, n - a), ("/", n * b + draw.below(b), b), ("/", -n * b - draw.below(b), -b), ("max", n, n - b),
-        ("%", draw.int(-2, 2) * (n + b) + n, n + b) if n >= 0 else n, ("abs", n) if n >= 0 else n,
+        ("%", draw.integer(-2, 2) * (n + b) + n, n + b) if n >= 0 else n, ("abs", n) if n >= 0 else n,
         ("?", ("<", a, b), n if a < b else b, b if a < b else n)])
 
 
-def spell(expr):
+def expr_text(expr):
     """An expression in the language."""
     if isinstance(expr, bool):
         return str(expr).lower()
@@ -569,10 +569,10 @@ def spell(expr):
     if name == "pipe":
         return args[0]
     if name == "issued":
-        return f"issued({', '.join([args[0], *map(spell, args[1:])])})"
+        return f"issued({', '.join([args[0], *map(expr_text, args[1:])])})"
     if name in ("pending", "padded"):
-        return f"{name}({spell(args[0])})" if args else name
-    words = [spell(arg) for arg in args]
+        return f"{name}({expr_text(args[0])})" if args else name
+    words = [expr_text(arg) for arg in args]
     if name == "list":
         return f"[{', '.join(words)}]"
     if name in ("min", "max", "abs"):
@@ -590,37 +590,37 @@ def statement(node):
     def block(body):
         return "{ " + " ".join(map(statement, body)) + " }"
 
-    if isinstance(node, Act):
-        words = [] if node.chunk is None else [spell(node.chunk)]
-        words += [] if node.mb is None else [f"mb: {spell(node.mb)}"]
+    if isinstance(node, ActionStmt):
+        words = [] if node.chunk is None else [expr_text(node.chunk)]
+        words += [] if node.mb is None else [f"mb: {expr_text(node.mb)}"]
         return f"{node.kind}({', '.join(words)});" if words else f"{node.kind};"
     if isinstance(node, Overlap):
         return f"overlap {block(node.body)}"
     if isinstance(node, Defer):
-        return f"defer W{'' if node.lag is None else f' lag {spell(node.lag)}'} {block(node.body)}"
+        return f"defer W{'' if node.lag is None else f' lag {expr_text(node.lag)}'} {block(node.body)}"
     if isinstance(node, Drain):
-        return f"drain W{'' if node.chunk is None else f'({spell(node.chunk)})'};"
+        return f"drain W{'' if node.chunk is None else f'({expr_text(node.chunk)})'};"
     if isinstance(node, Repeat):
-        return f"repeat {spell(node.count)} {block(node.body)}"
+        return f"repeat {expr_text(node.count)} {block(node.body)}"
     if isinstance(node, For):
-        return f"for {node.name} in {spell(node.low)} .. {spell(node.high)} {block(node.body)}"
+        return f"for {node.name} in {expr_text(node.low)} .. {expr_text(node.high)} {block(node.body)}"
     if isinstance(node, While):
-        return f"while {spell(node.condition)} {block(node.body)}"
+        return f"while {expr_text(node.condition)} {block(node.body)}"
     if isinstance(node, If):
-        return f"if {spell(node.condition)} {block(node.then)}" + (f" else {block(node.other)}" if node.other else "")
+        return f"if {expr_text(node.condition)} {block(node.then)}" + (f" else {block(node.other)}" if node.other else "")
     if isinstance(node, Phase):
         return f"phase {node.name} {block(node.body)}"
-    return f"let {node.name} = {spell(node.value)};"
+    return f"let {node.name} = {expr_text(node.value)};"
 
 
-def rolled(draw, case, rank, nodes):
+def with_loops(draw, case, rank, nodes):
     """The same statements with loops for what repeats."""
     nodes, result, forwards = list(nodes), [], {}
     chunks = len(case.head.chunks(rank))
     while nodes:
         first, length = nodes[0], 1
         step = None
-        if isinstance(first, Act) and isinstance(first.mb, int) and len(nodes) > 1 and isinstance(nodes[1], Act) and \
+        if isinstance(first, ActionStmt) and isinstance(first.mb, int) and len(nodes) > 1 and isinstance(nodes[1], ActionStmt) and \
                 isinstance(nodes[1].mb, int):
             step = nodes[1].mb - first.mb
         if step in (-1, 1):
@@ -634,24 +634,24 @@ def rolled(draw, case, rank, nodes):
         if length == 1:
             result.append(first)
         elif step == 1:
-            result.append(For("i", first.mb, dress(draw, first.mb + length), (first._replace(mb="i"),)))
+            result.append(For("i", first.mb, obfuscate(draw, first.mb + length), (first._replace(mb="i"),)))
         elif step == -1:
             result.append(For("i", 0, length, (first._replace(mb=("-", first.mb, "i")),)))
-        elif isinstance(first, Act) and first.kind == "F" and isinstance(first.chunk, int) and first.chunk < chunks and \
+        elif isinstance(first, ActionStmt) and first.kind == "F" and isinstance(first.chunk, int) and first.chunk < chunks and \
                 draw.chance(0.3):
             more = forwards.get(first.chunk, 0) + length
-            result.append(While(("<", ("issued", "F", first.chunk), dress(draw, more)), (first,)))
+            result.append(While(("<", ("issued", "F", first.chunk), obfuscate(draw, more)), (first,)))
         else:
-            result.append(Repeat(dress(draw, length), (first,)))
+            result.append(Repeat(obfuscate(draw, length), (first,)))
         for node in nodes[:length]:
             for act in node.body if isinstance(node, (Overlap, Defer)) else [node]:
-                if isinstance(act, Act) and act.kind == "F":
+                if isinstance(act, ActionStmt) and act.kind == "F":
                     forwards[act.chunk] = forwards.get(act.chunk, 0) + 1
         del nodes[:length]
     return result
 
 
-def phased(draw, nodes):
+def with_phases(draw, nodes):
     cuts = sorted({0, len(nodes), *(draw.below(len(nodes) + 1) for _ in range(draw.below(4)))})
     result = []
     for start, stop in zip(cuts, cuts[1:]):
@@ -660,19 +660,19 @@ def phased(draw, nodes):
     return tuple(result)
 
 
-def chunk_names(draw, case, rank, node):
+def with_chunk_names(draw, case, rank, node):
     """The same with other words for chunks."""
-    if isinstance(node, tuple) and not isinstance(node, (Act, Drain)) and hasattr(node, "body"):
-        return node._replace(body=tuple(chunk_names(draw, case, rank, one) for one in node.body))
+    if isinstance(node, tuple) and not isinstance(node, (ActionStmt, Drain)) and hasattr(node, "body"):
+        return node._replace(body=tuple(with_chunk_names(draw, case, rank, one) for one in node.body))
     chunks = case.head.chunks(rank)
-    if not isinstance(node, (Act, Drain)) or not isinstance(node.chunk, int) or node.chunk >= len(chunks):
+    if not isinstance(node, (ActionStmt, Drain)) or not isinstance(node.chunk, int) or node.chunk >= len(chunks):
         return node
     name = case.head.pipes[chunks[node.chunk][0]].name
     if len(chunks) == 1 and draw.chance(0.7) and not (isinstance(node, Drain) or node.kind == "W"):
         return node._replace(chunk=None)
     if name != "main" and [p for p, _ in chunks].count(chunks[node.chunk][0]) == 1 and draw.chance(0.7):
         return node._replace(chunk=("pipe", name))
-    return node._replace(chunk=dress(draw, node.chunk))
+    return node._replace(chunk=obfuscate(draw, node.chunk))
 
 
 def kind_text(kind):
@@ -686,31 +686,31 @@ def kind_text(kind):
     words += f"restores {kind.restores}; " if kind.restores else ""
     words += f"in_flight {kind.in_flight}; " if kind.in_flight else ""
     if kind.collective in ("to", "from"):
-        words += f"{kind.collective} rank {spell(kind.far)} for rank r; "
+        words += f"{kind.collective} rank {expr_text(kind.peer_rank)} for rank r; "
     elif isinstance(kind.collective, tuple):
         words += f"collective stages({', '.join(map(str, kind.collective))}); "
     elif kind.collective:
         words += f"collective {kind.collective.removeprefix('outside ')}; "
-    return f"action {kind.letters} {{ {words}}}"
+    return f"action {kind.mnemonic} {{ {words}}}"
 
 
 def insert_text(rule):
     named = []
     text = f"insert {rule.action} {rule.side} {', '.join(rule.anchors)}{' per rank' if rule.per_rank else ''}"
     if rule.distance != 0:
-        text += f" by {spell(rule.distance)}"
-    used = f" {spell(rule.condition)} {spell(rule.distance)} ".replace("(", " ").replace(")", " ").split()
+        text += f" by {expr_text(rule.distance)}"
+    used = f" {expr_text(rule.condition)} {expr_text(rule.distance)} ".replace("(", " ").replace(")", " ").split()
     for name, word in (("m", "microbatch m"), ("s", "stage s"), ("r", "rank r"), ("k", "F k")):
         if name in used:
             named.append(word)
     text += f" for {', '.join(named)}" if named else ""
-    return text + (f" when {spell(rule.condition)};" if rule.condition is not True else ";")
+    return text + (f" when {expr_text(rule.condition)};" if rule.condition is not True else ";")
 
 
 def source(case):
     """The schedule as a file."""
     head = case.head
-    lines = [kind_text(kind) for letters, kind in head.kinds.items() if letters not in KINDS]
+    lines = [kind_text(kind) for mnemonic, kind in head.kinds.items() if mnemonic not in KINDS]
     if case.rules:
         lines += ["rule all() {", *("  " + insert_text(rule) for rule in case.rules), "}"]
     if any("blocks(" in line for line in case.lines):
@@ -736,63 +736,63 @@ def source(case):
 
 # Schedules for every number of microbatches, the parameter M.
 
-def for_all(draw, priced=True):
+def for_all(draw, costed=True):
     """A schedule whose loops grow with M; some are damaged, mostly for some M alone."""
-    case = draw.weighted([(two_pipes, 1), (chunked, 2), (warmed_up, 3), (by_formula, 2)])(draw)
+    case = draw.weighted([(for_all_two_pipes, 1), (for_all_gpipe, 2), (for_all_1f1b, 3), (by_formula, 2)])(draw)
     case.names["M"] = 4
     for _ in draw.repeatedly(0.35):
-        twist(draw, case)
+        mutate_for_all(draw, case)
     for _ in draw.repeatedly(0.15):
         declare(draw, case)
-    case.require = draw.weighted([(True, 8), ((">=", "M", draw.int(2, 5)), 1), (("==", ("%", "M", draw.int(2, 4)), draw.below(2)), 1)])
+    case.require = draw.weighted([(True, 8), ((">=", "M", draw.integer(2, 5)), 1), (("==", ("%", "M", draw.integer(2, 4)), draw.below(2)), 1)])
     if case.require is not True:
-        case.lines.insert(0, f'require {spell(case.require)}, "asked for";')
+        case.lines.insert(0, f'require {expr_text(case.require)}, "asked for";')
         case.names["M"] = next(m for m in range(4, 9) if value_of(case.require, {"M": m}))
-    if priced:
-        price(draw, case)
+    if costed:
+        add_costs(draw, case)
         if draw.chance(0.15):
-            put(draw, case, "limit", None, lambda: Fraction(draw.int(2, 8)), ["all", "rank"])
+            write_cost(draw, case, "limit", None, lambda: Fraction(draw.integer(2, 8)), ["all", "rank"])
     return case
 
 
 def free_case(draw, ranks, stages, placement, slices=1):
     end = ("*", slices, "M") if slices > 1 else draw.weighted([("M", 8), (("*", 2, "M"), 1), (("+", "M", 1), 1)])
-    padded = ("max", end, draw.int(2, 6)) if slices == 1 and draw.chance(0.1) else end
+    padded = ("max", end, draw.integer(2, 6)) if slices == 1 and draw.chance(0.1) else end
     pipe = Pipe("main", 0, end, padded, tuple(stages), (), (), slices)
-    lines = [f"ranks {ranks};", f"microbatches {spell(end)}{'' if padded == end else f' pad {spell(padded)}'};", placement]
+    lines = [f"ranks {ranks};", f"microbatches {expr_text(end)}{'' if padded == end else f' pad {expr_text(padded)}'};", placement]
     return Case(draw, Head(ranks, (pipe,), True, dict(KINDS)), lines + [f"slices {slices};"] * (slices > 1))
 
 
 def backward(draw, chunk=None):
     """What does the whole backward of the next microbatch, at once or in two."""
-    return draw.weighted([((Act("B", chunk),), 3), ((Act("I", chunk), Act("W", chunk)), 1)])
+    return draw.weighted([((ActionStmt("B", chunk),), 3), ((ActionStmt("I", chunk), ActionStmt("W", chunk)), 1)])
 
 
-def warmed_up(draw):
+def for_all_1f1b(draw):
     """One forward, one backward on each rank, behind a warm-up."""
-    ranks = draw.int(1, 4)
+    ranks = draw.integer(1, 4)
     case = free_case(draw, ranks, range(ranks), "placement linear;", draw.weighted([(1, 9), (2, 1)]))
-    count, together, defers = case.head.pipes[0].padded, draw.chance(0.2), draw.chance(0.3)
+    count, overlaps, defers = case.head.pipes[0].padded, draw.chance(0.2), draw.chance(0.3)
     depth, lag = draw.pick([1, 2]), draw.pick([0, None, 1, 2])
-    mean, back = draw.chance(0.2), backward(draw)
+    skewed, back = draw.chance(0.2), backward(draw)
     for rank in range(ranks):
-        first = ("min", draw.int(0, 3) if mean else depth * (ranks - 1 - rank) + together, count)
-        pair = (Overlap((Act("F"), Act("B"))),) if together else (Act("F"), *back)
+        first = ("min", draw.integer(0, 3) if skewed else depth * (ranks - 1 - rank) + overlaps, count)
+        pair = (Overlap((ActionStmt("F"), ActionStmt("B"))),) if overlaps else (ActionStmt("F"), *back)
         rest = draw.weighted([
             ((Repeat(("-", count, "w"), pair), Repeat("w", back)), 5),
             ((While(("<", ("issued", "B", 0), count),
                     (If(("and", ("<", ("issued", "F", 0), count), ("<", ("-", ("issued", "F", 0), ("issued", "B", 0)), ("max", "w", 1))),
-                        (Act("F"),), back),)),), 1)])
+                        (ActionStmt("F"),), back),)),), 1)])
         body = (Phase("steady", (rest[0],)), Phase("cooldown", rest[1:])) if len(rest) > 1 else rest
-        if defers and back == (Act("B"),):
+        if defers and back == (ActionStmt("B"),):
             body = (Defer(lag, body), Drain())
-        case.bodies[rank] = (Let("w", first), Phase("warmup", (Repeat("w", (Act("F"),)),)), *body)
+        case.bodies[rank] = (Let("w", first), Phase("warmup", (Repeat("w", (ActionStmt("F"),)),)), *body)
     return case
 
 
 def by_formula(draw):
     """One text for all ranks, whose warm-up is some function of rank, ranks and M, mostly such that no rank waits for itself."""
-    ranks = draw.int(1, 5)
+    ranks = draw.integer(1, 5)
     case = free_case(draw, ranks, range(ranks), "placement linear;")
     case.names["P"], case.style, count = ranks, "one", case.head.pipes[0].padded
     case.lines[0] = "ranks P;"
@@ -804,32 +804,32 @@ def by_formula(draw):
         first = ("max", behind, draw.pick([0, 1, 2, "r", ("*", 2, behind), ("/", "M", 3), ("%", "M", 2), ("%", "M", 3), ("-", 20, "M"),
                                            ("-", "M", 12), "P"]))
     if draw.chance(0.5):
-        first = ("+", first, ("?", draw.pick(conditions), draw.int(1, 2), 0))
-    back = draw.pick([(Act("B"),), (Act("B"),), (Act("I"), Act("W")), (Act("I"),)])
-    steady, cooldown = (Act("F"), *back), Repeat("w", back)
+        first = ("+", first, ("?", draw.pick(conditions), draw.integer(1, 2), 0))
+    back = draw.pick([(ActionStmt("B"),), (ActionStmt("B"),), (ActionStmt("I"), ActionStmt("W")), (ActionStmt("I"),)])
+    steady, cooldown = (ActionStmt("F"), *back), Repeat("w", back)
     if draw.chance(0.5):
         steady = (If(("==", ("%", "i", 2), 0), steady, steady),)
     if len(back) == 1 and back[0].kind == "B" and draw.chance(0.3):
-        steady = (Overlap((Act("F"), Act("B"))),)
+        steady = (Overlap((ActionStmt("F"), ActionStmt("B"))),)
     if len(back) == 1 and back[0].kind == "I" and draw.chance(0.5):
-        cooldown = Defer(draw.pick(["r", 2, "P"]), (Repeat("w", (Act("B"),)),))
-    body = (Let("w", count if draw.chance(0.25) else ("min", first, count)), Repeat("w", (Act("F"),)),
+        cooldown = Defer(draw.pick(["r", 2, "P"]), (Repeat("w", (ActionStmt("B"),)),))
+    body = (Let("w", count if draw.chance(0.25) else ("min", first, count)), Repeat("w", (ActionStmt("F"),)),
             For("i", 0, ("-", count, "w"), steady), cooldown, Drain())
     if draw.chance(0.1):
-        body = tuple(For("i", 0, count, (Act(kind, None, ("-", ("-", count, 1), "i")),)) for kind in "FB")
+        body = tuple(For("i", 0, count, (ActionStmt(kind, None, ("-", ("-", count, 1), "i")),)) for kind in "FB")
     case.bodies = [body] * ranks
     return case
 
 
-def chunked(draw):
+def for_all_gpipe(draw):
     """All forwards of a rank and then all backwards, in one of many orders."""
-    ranks = draw.int(1, 3)
+    ranks = draw.integer(1, 3)
     stages, placement = random_placement(draw, ranks)
     if placement is None:
         stages, placement = list(range(ranks)), "placement linear;"
     case = free_case(draw, ranks, stages, placement)
     count, back = case.head.pipes[0].padded, draw.chance(0.3)
-    split, turned, blocks, in_turn = draw.chance(0.3), draw.chance(0.3), draw.pick([None, 2, 3, 4]), draw.chance(0.2)
+    split, backward_reversed, blocks, in_turn = draw.chance(0.3), draw.chance(0.3), draw.pick([None, 2, 3, 4]), draw.chance(0.2)
 
     def run(acts, index):
         if blocks:
@@ -838,28 +838,28 @@ def chunked(draw):
 
     for rank in range(ranks):
         body, chunks = [], range(len(case.head.chunks(rank)))
-        forwards = tuple(Act("F", c) for c in chunks)
+        forwards = tuple(ActionStmt("F", c) for c in chunks)
         for acts in (forwards,) if in_turn else ((act,) for act in forwards):
             body += run(acts, "i")
         for c in reversed(chunks):
             kind = "I" if split else "B"
-            body += (For("i", 0, count, (Act(kind, c, ("-", ("-", count, 1), "i")),)),) if turned else run((Act(kind, c),), "i")
+            body += (For("i", 0, count, (ActionStmt(kind, c, ("-", ("-", count, 1), "i")),)),) if backward_reversed else run((ActionStmt(kind, c),), "i")
             body += [Drain(c)] if split and back else []
         case.bodies[rank] = (*body, Drain()) if split and not back else tuple(body)
     return case
 
 
-def two_pipes(draw):
+def for_all_two_pipes(draw):
     """Some of the microbatches down the ranks, the others up."""
-    ranks = draw.int(1, 4)
+    ranks = draw.integer(1, 4)
     half = draw.pick([("*", 2, "M"), ("/", "M", 2), ("/", ("+", "M", 1), 2), ("+", ("/", "M", 3), 1), ("max", ("-", "M", 4), 1)])
     first, end = ("M", ("*", 2, "M")) if half[0] == "*" else (half, "M")
     pipes = (Pipe("down", 0, first, first, tuple(range(ranks))), Pipe("up", first, end, ("-", end, first), tuple(reversed(range(ranks)))))
     lines = [f"ranks {ranks};"] + [
-        f"pipe {pipe.name} {{ microbatches {spell(pipe.first)} .. {spell(pipe.end)}; stages {ranks}; "
+        f"pipe {pipe.name} {{ microbatches {expr_text(pipe.first)} .. {expr_text(pipe.end)}; stages {ranks}; "
         f"stage s on rank {list(pipe.ranks)}[s]; }}" for pipe in pipes]
     case = Case(draw, Head(ranks, pipes, True, dict(KINDS)), lines)
-    acts = {kind: [Act(kind, ("pipe", pipe.name)) for pipe in pipes] for kind in "FB"}
+    acts = {kind: [ActionStmt(kind, ("pipe", pipe.name)) for pipe in pipes] for kind in "FB"}
     loops = {kind: [Repeat(pipe.padded, (act,)) for pipe, act in zip(pipes, both)] for kind, both in acts.items()}
     pair = (acts["F"][1], acts["B"][1])
     order = draw.weighted([("all", 2), ("together", 2), ("pipes", 1), ("pairs", 1), ("groups", 1)])
@@ -875,15 +875,15 @@ def two_pipes(draw):
     return case
 
 
-def twist(draw, case):
+def mutate_for_all(draw, case):
     """One mistake, or one detour, for all M or for some."""
     rank = draw.below(case.head.ranks)
     places = list(nodes_in(case.bodies[rank]))
     if not places:
         return
     path, node = draw.pick(places)
-    condition = draw.pick([("==", ("%", "M", draw.int(2, 7)), draw.below(3)), ("==", "M", draw.int(1, 30)), (">", "M", draw.int(3, 25)),
-                           ("<", "M", draw.int(3, 25)), ("and", (">", "M", draw.int(2, 9)), ("==", ("%", "M", 3), 1))])
+    condition = draw.pick([("==", ("%", "M", draw.integer(2, 7)), draw.below(3)), ("==", "M", draw.integer(1, 30)), (">", "M", draw.integer(3, 25)),
+                           ("<", "M", draw.integer(3, 25)), ("and", (">", "M", draw.integer(2, 9)), ("==", ("%", "M", 3), 1))])
     change = draw.weighted([("when", 4), ("double", 2), ("drop", 1), ("count", 3), ("swap", 2), ("phase", 2), ("first", 2), ("kind", 1)])
     if change == "when":
         new = (If(condition, (node,)),)
@@ -896,9 +896,9 @@ def twist(draw, case):
     elif change == "phase":
         new = (Phase(draw.pick(["warmup", "tail"]), (node,)),)
     elif change == "first" and isinstance(node, Repeat):  # The same, said in two loops.
-        some = ("min", draw.int(1, 3), ("max", node.count, 0))
+        some = ("min", draw.integer(1, 3), ("max", node.count, 0))
         new = (node._replace(count=some), node._replace(count=("-", node.count, some)))
-    elif change == "kind" and isinstance(node, Act):
+    elif change == "kind" and isinstance(node, ActionStmt):
         new = (If(condition, (node._replace(kind=draw.pick("FBI")),), (node,)),)
     elif change == "swap" and isinstance(node, Repeat):
         new = (If(condition, (node._replace(body=tuple(reversed(node.body))),), (node,)),)
@@ -956,8 +956,8 @@ def of_library(draw):
 
 def rules(draw):
     """Options for rules of std.pp."""
-    some = ["recompute", f"recompute({draw.int(1, 3)}, {draw.int(1, 2)})", f"offload({draw.int(1, 2)})", "release", "fsdp", "reduce_grads", "step"]
-    return [f"--with={rule}" for rule in draw.some(some, draw.pick([0, 0, 0.2]))]
+    some = ["recompute", f"recompute({draw.integer(1, 3)}, {draw.integer(1, 2)})", f"offload({draw.integer(1, 2)})", "release", "fsdp", "reduce_grads", "step"]
+    return [f"--with={rule}" for rule in draw.subset(some, draw.pick([0, 0, 0.2]))]
 
 
 def changed(draw, text):
@@ -982,28 +982,28 @@ def changed(draw, text):
     return text[:begin + place.start()] + change(place[0]) + text[begin + place.end():]
 
 
-def schedule(draw, sound=False, priced=True, memory=False, moves=False, plain=False):
+def schedule(draw, sound=False, costed=True, memory=False, has_transfers=False, plain=False):
     """A random schedule; mostly one that is right if `sound`, with memory of all kinds if `memory`, and perhaps with moves;
     without declared actions if `plain`."""
     if draw.chance(0.25):
-        case = steady(draw)
+        case = random_1f1b(draw)
     else:
         case = random_case(draw)
-        bodies = walk(draw, case.head)
-        for _ in draw.times(0 if sound else draw.pick([0, 0, 0, 1, 1, 2])):
+        bodies = random_bodies(draw, case.head)
+        for _ in draw.spans_of(0 if sound else draw.pick([0, 0, 0, 1, 1, 2])):
             if any(bodies):
-                damage(draw, case.head, bodies)
+                mutate(draw, case.head, bodies)
         if not plain and draw.chance(0.15):
-            probe_some(draw, case, bodies)
+            insert_probes(draw, case, bodies)
         for rank, body in enumerate(bodies):
             body = defer_some(draw, body if sound else overlap_some(draw, body))
-            body = rolled(draw, case, rank, [chunk_names(draw, case, rank, node) for node in body])
-            case.bodies[rank] = phased(draw, body)
+            body = with_loops(draw, case, rank, [with_chunk_names(draw, case, rank, node) for node in body])
+            case.bodies[rank] = with_phases(draw, body)
     for _ in draw.repeatedly(0 if plain else 0.3):
         declare(draw, case)
-    if moves and not plain and not case.rules and draw.chance(0.2):
-        move_some(draw, case)
-    if priced:
-        price(draw, case, memory)
+    if has_transfers and not plain and not case.rules and draw.chance(0.2):
+        add_transfers(draw, case)
+    if costed:
+        add_costs(draw, case, memory)
     case.style = draw.weighted([("rank", 4), ("block", 1), ("one", 1)])
     return case

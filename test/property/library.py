@@ -40,7 +40,7 @@ FUSED = [  # With their messages in batches, or as Megatron-LM posts them.
 ]
 
 
-def compiled(tools, schedule, params, options=("--comm-order=sweep",)):
+def compile_schedule(tools, schedule, params, options=("--comm-order=sweep",)):
     """Its name, the JSON of its program, and the program."""
     defines = [f"-D{name}={value}" for name, value in params.items()]
     done = tools.ppcc(schedule, *defines, *options)

@@ -3,7 +3,7 @@
 from oracle.program import KINDS, Head, Kind, Pipe, Program, Row
 
 
-def kind_of_json(one):
+def kind_from_json(one):
     if one["class"] != "declared":
         return KINDS[one["letters"]]
     stages = one.get("collective")
@@ -15,7 +15,7 @@ def kind_of_json(one):
 
 def from_json(data):
     """The program of a file without loops."""
-    kinds = [kind_of_json(one) for one in data["kinds"]]
+    kinds = [kind_from_json(one) for one in data["kinds"]]
     pipes = tuple(
         Pipe(one["name"], *one["microbatches"], one["microbatches"][1] - one["microbatches"][0], tuple(one["rank_of_stage"]),
              tuple(map(tuple, one["skip_edges"])), tuple(one.get("gaps", ())), one.get("slices", 1))
@@ -31,7 +31,7 @@ def from_json(data):
             else:
                 items[-1].append((row,))
             group = number
-    return Program(Head(data["ranks"], pipes, data["backward"], {kind.letters: kind for kind in kinds}), items)
+    return Program(Head(data["ranks"], pipes, data["backward"], {kind.mnemonic: kind for kind in kinds}), items)
 
 
 def to_json(program, base):
@@ -44,7 +44,7 @@ def to_json(program, base):
         rows, group = [], -1
         for item in rank:
             group += len(item) > 1
-            rows += [[numbers[row.kind.letters], row.pipe, row.stage, row.mb, row.peer, base["phases"].index(row.phase),
+            rows += [[numbers[row.kind.mnemonic], row.pipe, row.stage, row.mb, row.peer, base["phases"].index(row.phase),
                       group if len(item) > 1 else -1, 0] for row in item]
         actions.append(rows)
     return {**data, "actions": actions}

@@ -2,19 +2,19 @@
 
 import json
 
-from damage import damaged
+from mutate import mutated
 from generate import schedule
-from oracle.check import message_reasons, reasons_of
+from oracle.check import message_violations, violations
 from program_json import from_json, to_json
 from tools import expect
 
 
 def program(draw, tools, **how):
     """A case, its program with messages, and the file of it; None when the schedule is not right."""
-    case = schedule(draw, sound=not draw.chance(0.05), moves=True, **how)
+    case = schedule(draw, sound=not draw.chance(0.05), has_transfers=True, **how)
     alone, refused = case.expand()
     costs = case.costs()
-    if refused or reasons_of(alone, costs):
+    if refused or violations(alone, costs):
         return None
     file = tools.file("random.pp", case.source())
     options = [f"--comm-order={draw.pick(['sweep', 'ready-time', 'late'])}", f"--fuse={draw.weighted([('none', 3), ('batch', 1)])}",
@@ -26,8 +26,8 @@ def program(draw, tools, **how):
     base = json.loads(done.stdout)
     result = from_json(base)
     if draw.chance(0.5):
-        other = damaged(draw, result)
-        if not reasons_of(other, costs) | message_reasons(other):
+        other = mutated(draw, result)
+        if not violations(other, costs) | message_violations(other):
             result = other
     return case, result, tools.file("random.json", json.dumps(to_json(result, base)))
 

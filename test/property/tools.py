@@ -33,16 +33,16 @@ class Tools:
         path.write_text(text)
         return path
 
-    def run(self, tool, *args, given=None, codes=(0, 1), seconds=SECONDS):
+    def run(self, tool, *args, stdin=None, exit_codes=(0, 1), seconds=SECONDS):
         """Runs one of the binaries, in the folder. A crash, no end, or a report of a sanitizer is a mismatch."""
         words = [str(arg) for arg in args]
-        self.commands.append(" ".join([tool, *words]) + ("" if given is None else " < input"))
+        self.commands.append(" ".join([tool, *words]) + ("" if stdin is None else " < input"))
         try:
-            done = subprocess.run([str(self.bin / tool), *words], input=given, capture_output=True, text=True, timeout=seconds,
+            done = subprocess.run([str(self.bin / tool), *words], input=stdin, capture_output=True, text=True, timeout=seconds,
                                   cwd=self.folder)
         except subprocess.TimeoutExpired:
             raise Mismatch(f"{tool} does not end", f"after {seconds} s") from None
-        if done.returncode not in codes or "runtime error" in done.stderr or "Sanitizer" in done.stderr:
+        if done.returncode not in exit_codes or "runtime error" in done.stderr or "Sanitizer" in done.stderr:
             raise Mismatch(f"{tool} ends with {done.returncode}", done.stderr)
         return done
 
@@ -55,7 +55,7 @@ def fraction(text):
     return Fraction(text)
 
 
-def codes_of(done):
+def diagnostic_codes(done):
     return CODE.findall(done.stderr)
 
 

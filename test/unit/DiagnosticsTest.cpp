@@ -74,9 +74,9 @@ TEST_F(Rendered, placesNotesAndHint) {
 }
 
 TEST_F(Rendered, placesInWords) {
-  diags.report<diag::UnknownParameter>(Place(std::string("-D x")), "s", "x",
+  diags.report<diag::UnknownParameter>(Location(std::string("-D x")), "s", "x",
                                        "");
-  diags.report<diag::CannotRead>(Place(), "f", "gone");
+  diags.report<diag::CannotRead>(Location(), "f", "gone");
   EXPECT_TRUE(StringRef(text).starts_with(
       "-D x: error: `s` has no parameter `x` [E0401]\nnote: "));
   EXPECT_NE(text.find("\nppcc: error: cannot read `f`: gone [E0101]\n"),
@@ -128,7 +128,7 @@ TEST_F(Rendered, theMarkOfUtf8IsNoPartOfALine) {
 TEST_F(Rendered, noNameForgesADiagnostic) {
   SourceRange at = range("a\nb.pp: error: no", "x", 0, 1);
   diags.report<diag::UnknownName>(at, "\nf.pp:1:1: error: forged", "")
-      .note(Place("-D \x07"), "\u2066");
+      .note(Location("-D \x07"), "\u2066");
   EXPECT_TRUE(StringRef(text).starts_with(
       "a\\nb.pp: error: no:1:1: error: unknown name "
       "`\\nf.pp:1:1: error: forged` [E0301]\n"));

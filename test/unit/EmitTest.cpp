@@ -60,7 +60,7 @@ Program programWithLoops(std::mt19937 &random) {
                             uint32_t(1 + random() % 40),
                             int32_t(random() % 21) - 10});
   }
-  return program.restated(std::move(rows));
+  return program.withEquivalentRows(std::move(rows));
 }
 
 TEST(Emit, LoopsDoNotChangeTheDigest) {

@@ -40,7 +40,7 @@ struct Sample {
   std::vector<RankPair> preconnect;
   std::vector<std::vector<Row>> rows;
   std::vector<std::vector<Segment>> segments;
-  uint32_t numRanks = 2, abi = abiNumber;
+  uint32_t numRanks = 2, abi = abiVersion;
   bool hasBackward = true;
 
   Sample() {
@@ -83,24 +83,24 @@ struct Sample {
     size_t length = 0;
     while (std::isupper(cell[length]) || cell[length] == '_')
       ++length;
-    std::string letters = cell.substr(0, length);
+    std::string mnemonic = cell.substr(0, length);
     cell.erase(0, length);
-    while (kinds[row.kind].letters != letters)
+    while (kinds[row.kind].mnemonic != mnemonic)
       ++row.kind;
     if (cell == "-")
       row.microbatch = Row::noMicrobatch;
     else
       row.microbatch = static_cast<uint32_t>(std::stoul(cell, &behind));
-    if (kinds[row.kind].isWork())
+    if (kinds[row.kind].runsOnStage())
       return row;
-    bool up = letters == "SEND_F" || letters == "RECV_B";
+    bool up = mnemonic == "SEND_F" || mnemonic == "RECV_B";
     row.peer = behind < cell.size()
                    ? static_cast<uint16_t>(std::stoul(cell.substr(behind + 1)))
                    : static_cast<uint16_t>(row.stage + (up ? 1 : -1));
     return row;
   }
 
-  template <class T> static List<T> list(const std::vector<T> &from) {
+  template <class T> static ArrayView<T> list(const std::vector<T> &from) {
     return {from.data(), from.size()};
   }
   Program program() {
@@ -120,25 +120,27 @@ struct Sample {
 };
 
 /// Notes what runs.
-struct Notes : StageHooks {
+struct RecordingStage : StageHooks {
   using Value = int;
   std::string done, failed;
-  std::function<void(const Work &)> atWork;
+  std::function<void(const ActionContext &)> atWork;
 
-  void note(const Work &work) {
+  void note(const ActionContext &work) {
     done += (done.empty() ? "" : " ") + std::to_string(work.stage) +
-            work.letters() +
+            work.mnemonic() +
             (work.hasMicrobatch() ? std::to_string(work.microbatch) : "");
     if (atWork)
       atWork(work);
   }
-  int forward(const Work &work, const Inputs<int> &) { return note(work), 0; }
-  int backward(const Work &work, int *) { return note(work), 0; }
-  int backward_input(const Work &work, int *) { return note(work), 0; }
-  void backward_weight(const Work &work) { note(work); }
-  void perform(const Work &work) { note(work); }
-  void release(const Work &work) {
-    done += " ~" + std::to_string(work.stage) + work.letters();
+  int forward(const ActionContext &work, const Inputs<int> &) {
+    return note(work), 0;
+  }
+  int backward(const ActionContext &work, int *) { return note(work), 0; }
+  int backward_input(const ActionContext &work, int *) { return note(work), 0; }
+  void backward_weight(const ActionContext &work) { note(work); }
+  void perform(const ActionContext &work) { note(work); }
+  void release(const ActionContext &work) {
+    done += " ~" + std::to_string(work.stage) + work.mnemonic();
   }
   void fail(const std::string &text) { failed = text; }
 };
@@ -153,10 +155,10 @@ template <class Function> std::string errorOf(Function function) {
 }
 
 /// What a run throws.
-std::string judge(Sample &sample, const Options &options = {}) {
+std::string linkError(Sample &sample, const Options &options = {}) {
   return errorOf([&] {
     Program program = sample.program();
-    std::vector<Notes> stages(program.numRanks);
+    std::vector<RecordingStage> stages(program.numRanks);
     runCooperative(program, std::span(stages), options);
   });
 }
@@ -170,7 +172,7 @@ void expectEach(std::initializer_list<Change> changes) {
   for (const Change &change : changes) {
     Sample sample;
     change.change(sample);
-    EXPECT_EQ(judge(sample), change.error);
+    EXPECT_EQ(linkError(sample), change.error);
   }
 }
 
@@ -240,7 +242,7 @@ TEST(EngineGuards, OfPipes) {
 
 TEST(EngineGuards, OfTheHead) {
   expectEach({
-      {"the program has ABI 0, this engine has ABI 6: compile the schedule "
+      {"the program has ABI 0, this engine has ABI 7: compile the schedule "
        "again with the ppcc of this engine",
        [](Sample &s) { s.abi = 0; }},
       {"bad program: it has rows for 1 of 2 ranks",
@@ -271,7 +273,7 @@ TEST(EngineGuards, OfTheHead) {
   });
   Sample sample;
   Program program = sample.program();
-  std::vector<Notes> three(3);
+  std::vector<RecordingStage> three(3);
   EXPECT_EQ(errorOf([&] { runCooperative(program, std::span(three)); }),
             "the program is for 2 ranks, but there are 3");
 }
@@ -279,12 +281,12 @@ TEST(EngineGuards, OfTheHead) {
 TEST(EngineGuards, OfKinds) {
   using enum KindClass;
   auto with = [](KindClass kindClass, uint8_t defines, uint8_t needs = 0,
-                 Meeting meeting = Meeting::None) {
+                 Collective collective = Collective::None) {
     Sample sample;
     Kind kind{"K", kindClass, defines, needs};
-    kind.meeting = meeting;
+    kind.collective = collective;
     sample.kinds.push_back(kind);
-    return judge(sample);
+    return linkError(sample);
   };
   const char *refused = "bad program: kind `K` cannot be executed";
   for (int bits = 0; bits != 16; ++bits) {
@@ -298,8 +300,9 @@ TEST(EngineGuards, OfKinds) {
     EXPECT_EQ(with(Declared, slots), bits ? refused : "") << bits;
   }
   EXPECT_EQ(with(Declared, 0, slot::Output), refused);
-  EXPECT_EQ(with(Declared, 0, 0, Meeting::Outside), "");
-  EXPECT_EQ(with(Declared, 0, 0, Meeting(int(Meeting::From) + 1)), refused);
+  EXPECT_EQ(with(Declared, 0, 0, Collective::Outside), "");
+  EXPECT_EQ(with(Declared, 0, 0, Collective(int(Collective::From) + 1)),
+            refused);
   EXPECT_EQ(with(KindClass(4), slot::Output), refused);
 }
 
@@ -364,7 +367,7 @@ TEST(EngineGuards, OfRows) {
   Program program = sample.program();
   std::string packed(17, '\0');
   sample.ranks[1] = {{}, {packed.data(), packed.size()}, {}};
-  std::vector<Notes> stages(2);
+  std::vector<RecordingStage> stages(2);
   EXPECT_EQ(errorOf([&] { runCooperative(program, std::span(stages)); }),
             "bad program: the packed rows of rank 1 are cut off");
 }
@@ -376,7 +379,7 @@ std::string orderOf(const char *cells, uint32_t slices = 1,
   sample.pipes[0].firstMicrobatch = firstMicrobatch;
   sample.pipes[0].numMicrobatches = 4;
   sample.pipes[0].slices = slices;
-  return judge(sample);
+  return linkError(sample);
 }
 
 TEST(EngineGuards, OfTheOrderOnAStage) {
@@ -426,25 +429,27 @@ TEST(EngineGuards, OfSlices) {
 TEST(EngineGuards, TellPipesAndStagesApart) {
   // The same microbatch on two stages and in two pipes.
   Sample good({0, 0}, {"0F0 '0F0 1F0 '1F0 '1B0 1B0 0B0 '0B0"});
-  EXPECT_EQ(judge(good), "");
+  EXPECT_EQ(linkError(good), "");
   Sample twice({0, 0}, {"0F0 '0F0 1F0 '1F0 '1I0 1I0 '1I0"});
-  EXPECT_EQ(judge(twice), "rank 0, 1I0: runs twice");
+  EXPECT_EQ(linkError(twice), "rank 0, 1I0: runs twice");
   Sample open({0, 0}, {"0F0 '0F0 1F0 '1F0 '1B0 1B0 0B0"});
-  EXPECT_THAT(judge(open), HasSubstr("have no backward; one is of "
-                                     "microbatch 0"));
+  EXPECT_THAT(linkError(open), HasSubstr("have no backward; one is of "
+                                         "microbatch 0"));
   Sample apart({0, 0}, {"'0F0 1F0"});
-  EXPECT_EQ(judge(apart), "rank 0, 1F0: needs the output of stage 0, which is "
-                          "not there");
+  EXPECT_EQ(linkError(apart),
+            "rank 0, 1F0: needs the output of stage 0, which is "
+            "not there");
   Sample early({0, 0}, {"'0F0 '1F0 0F0 1F0 1B0 '0B0"});
-  EXPECT_EQ(judge(early), "rank 0, 0B0: needs the gradient of stage 1, which "
-                          "is not there");
+  EXPECT_EQ(linkError(early),
+            "rank 0, 0B0: needs the gradient of stage 1, which "
+            "is not there");
 }
 
 TEST(EngineGuards, OfMessages) {
   auto with = [](std::vector<std::string> cells, bool backward = false) {
     Sample sample({0, 1}, cells);
     sample.hasBackward = backward;
-    return judge(sample);
+    return linkError(sample);
   };
   EXPECT_EQ(with({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F0 1RECV_F1 1F0 1F1"}),
             "");
@@ -476,7 +481,7 @@ TEST(Engine, RunsNothingOfAnOrderThatIsWrong) {
   sample.pipes[0].numMicrobatches = 9;
   sample.segments[0] = {{0, 2, 1, 0}, {2, 2, 4, 2}, {4, 2, 1, 0}};
   Program program = sample.program();
-  std::vector<Notes> stages(1);
+  std::vector<RecordingStage> stages(1);
   EXPECT_EQ(errorOf([&] { runCooperative(program, std::span(stages)); }),
             "rank 0, 0W2: runs before the gradient of the input");
   EXPECT_EQ(stages[0].done, "");
@@ -487,11 +492,11 @@ TEST(Engine, WritesALoopApartWhereWhatIsRestoredChanges) {
   sample.kinds.back().restores = slot::Output;
   sample.pipes[0].numMicrobatches = 6;
   sample.segments[0] = {{0, 2, 6, 1}, {2, 3, 1, 0}};
-  std::vector<Notes> stages(1);
+  std::vector<RecordingStage> stages(1);
   std::string restored;
-  stages[0].atWork = [&](const Work &work) {
+  stages[0].atWork = [&](const ActionContext &work) {
     if (work.isRestored)
-      restored += work.letters() + std::to_string(work.microbatch) + " ";
+      restored += work.mnemonic() + std::to_string(work.microbatch) + " ";
   };
   runCooperative(sample.program(), std::span(stages));
   EXPECT_EQ(restored, "F1 F2 F3 ");
@@ -502,7 +507,7 @@ TEST(Engine, WritesALoopApartWhereWhatIsRestoredChanges) {
 TEST(EngineGuards, OfTheSetUp) {
   Sample sample;
   Trace trace(3);
-  EXPECT_EQ(judge(sample, {.trace = &trace}),
+  EXPECT_EQ(linkError(sample, {.trace = &trace}),
             "the trace is for 3 ranks, the program for 2");
 }
 
@@ -521,7 +526,7 @@ void failAs(const std::string &how) {
 }
 
 /// A transport of two ranks that fails in one function.
-struct Failing {
+struct FailingTransport {
   std::string where, how, told;
   size_t received = 0, recycled = 0;
 
@@ -547,13 +552,13 @@ struct Failing {
     return true;
   }
   void recycle(int &&) { ++recycled; }
-  bool sendsMet(uint32_t, std::chrono::milliseconds) {
-    at("sendsMet");
+  bool sendsMatched(uint32_t, std::chrono::milliseconds) {
+    at("sendsMatched");
     return true;
   }
   void finish(std::chrono::milliseconds) { at("finish"); }
   void fail(const std::string &text) { told = text; }
-  Circle<Label> expected{};
+  CircularQueue<Label> expected{};
 };
 
 TEST(EngineGuards, NameThePlaceWhereATransportFails) {
@@ -564,10 +569,10 @@ TEST(EngineGuards, NameThePlaceWhereATransportFails) {
   sample.preconnect = {{0, 1}};
   Program program = sample.program();
   auto with = [&](const char *where, const char *how) {
-    Failing endpoint{where, how};
-    Notes stage;
-    Options options{.waits = Waits::Here,
-                    .patience = std::chrono::milliseconds(7)};
+    FailingTransport endpoint{where, how};
+    RecordingStage stage;
+    Options options{.waitPolicy = WaitPolicy::Rendezvous,
+                    .timeout = std::chrono::milliseconds(7)};
     std::string error =
         errorOf([&] { run(program, 0, stage, endpoint, options); });
     // The others hear why: of a failure elsewhere its cause alone.
@@ -584,7 +589,7 @@ TEST(EngineGuards, NameThePlaceWhereATransportFails) {
       {"postReceive", "rank 0, 0RECV_B0", "1SEND_B0 of rank 1"},
       {"send", "rank 0, 0SEND_F0", "the receive of rank 1"},
       {"endBatch", "rank 0, 0SEND_F1", "the receive of rank 1"},
-      {"sendsMet", "rank 0, 0SEND_F0", "the receive of rank 1"},
+      {"sendsMatched", "rank 0, 0SEND_F0", "the receive of rank 1"},
       {"receive", "rank 0, 0RECV_B0", "1SEND_B0 of rank 1"},
       {"finish", "rank 0", "the end of its last sends"},
   };
@@ -598,8 +603,8 @@ TEST(EngineGuards, NameThePlaceWhereATransportFails) {
   EXPECT_EQ(with("beginBatch", "std"), "rank 0, 0SEND_F0: broken");
   EXPECT_EQ(with("fork", "std"), "rank 0, 0B1: broken");
   EXPECT_EQ(with("join", "std"), "rank 0, 0B1: broken");
-  Failing endpoint;
-  Notes stage;
+  FailingTransport endpoint;
+  RecordingStage stage;
   EXPECT_EQ(errorOf([&] { run(program, 2, stage, endpoint); }),
             "there is no rank 2");
   Sample alone({0}, {"0F0 0B0"});
@@ -611,10 +616,10 @@ TEST(EngineGuards, NameThePlaceWhereAStageFails) {
   auto with = [](const char *cell, const char *how, Overlap overlap) {
     Sample sample({0}, {"0F0 +0F1 0I0 +0I1 0W0 +0W1 0D1 0D-"});
     Program program = sample.program();
-    std::vector<Notes> stages(1);
-    stages[0].atWork = [&](const Work &work) {
+    std::vector<RecordingStage> stages(1);
+    stages[0].atWork = [&](const ActionContext &work) {
       std::string here =
-          std::to_string(work.stage) + work.letters() +
+          std::to_string(work.stage) + work.mnemonic() +
           (work.hasMicrobatch() ? std::to_string(work.microbatch) : "");
       if (here == cell)
         failAs(how);
@@ -625,7 +630,7 @@ TEST(EngineGuards, NameThePlaceWhereAStageFails) {
   };
   for (std::string cell : {"0F0", "0F1", "0I1", "0W0", "0D1", "0D"}) {
     auto failed = [&](const char *how) {
-      return with(cell.c_str(), how, Overlap::InTurn);
+      return with(cell.c_str(), how, Overlap::Serial);
     };
     EXPECT_EQ(failed("late"),
               "rank 0, " + cell + ": has waited too long for other ranks");
@@ -644,7 +649,7 @@ TEST(EngineGuards, NameThePlaceWhereAStageFailsInItsThread) {
   Program program = sample.program();
   struct Second : StageHooks {
     using Value = int;
-    int forward(const Work &work, const Inputs<int> &) {
+    int forward(const ActionContext &work, const Inputs<int> &) {
       if (work.microbatch == 1)
         throw std::runtime_error("broken");
       return 0;
@@ -653,54 +658,56 @@ TEST(EngineGuards, NameThePlaceWhereAStageFailsInItsThread) {
   std::vector<Second> stages(1);
   EXPECT_EQ(errorOf([&] {
               runCooperative(program, std::span(stages),
-                             {.overlap = Overlap::Together});
+                             {.overlap = Overlap::Concurrent});
             }),
             "rank 0, 0F1: the stage threw: broken");
 }
 
 /// A stage that can do nothing but forward, and whose values cannot be added.
-struct Poor : StageHooks {
+struct ForwardOnlyStage : StageHooks {
   struct Value {};
-  Value forward(const Work &, const Inputs<Value> &) { return {}; }
+  Value forward(const ActionContext &, const Inputs<Value> &) { return {}; }
 };
-struct NoSum : Poor {
-  Value backward(const Work &, Value *) { return {}; }
+struct WithoutAdd : ForwardOnlyStage {
+  Value backward(const ActionContext &, Value *) { return {}; }
 };
 /// Hands back two gradients whatever it read.
 struct Two : StageHooks {
   using Value = int;
-  int forward(const Work &, const Inputs<int> &) { return 0; }
-  std::vector<int> backward(const Work &, int *) { return {1, 2}; }
+  int forward(const ActionContext &, const Inputs<int> &) { return 0; }
+  std::vector<int> backward(const ActionContext &, int *) { return {1, 2}; }
 };
 
-template <class S> std::string judgeOn(Sample sample) {
+template <class S> std::string linkErrorWith(Sample sample) {
   Program program = sample.program();
   std::vector<S> stages(program.numRanks);
   return errorOf([&] { runCooperative(program, std::span(stages)); });
 }
 
 TEST(EngineGuards, OfStages) {
-  auto poor = [](const char *cells) {
-    return judgeOn<Poor>(Sample({0}, {cells}));
+  auto forwardOnly = [](const char *cells) {
+    return linkErrorWith<ForwardOnlyStage>(Sample({0}, {cells}));
   };
-  EXPECT_EQ(poor("0F0 0B0"), "rank 0, 0B0: the stage threw: it has no function "
-                             "`backward`");
-  EXPECT_EQ(poor("0F0 0I0 0W0"),
+  EXPECT_EQ(forwardOnly("0F0 0B0"),
+            "rank 0, 0B0: the stage threw: it has no function "
+            "`backward`");
+  EXPECT_EQ(forwardOnly("0F0 0I0 0W0"),
             "rank 0, 0I0: the stage threw: it has no function "
             "`backward_input`");
-  EXPECT_EQ(poor("0D0"), "rank 0, 0D0: the stage threw: it has no function "
-                         "`perform`");
-  struct NoWeight : Poor {
-    Value backward_input(const Work &, Value *) { return {}; }
+  EXPECT_EQ(forwardOnly("0D0"),
+            "rank 0, 0D0: the stage threw: it has no function "
+            "`perform`");
+  struct NoWeight : ForwardOnlyStage {
+    Value backward_input(const ActionContext &, Value *) { return {}; }
   };
-  EXPECT_EQ(judgeOn<NoWeight>(Sample({0}, {"0F0 0I0 0W0"})),
+  EXPECT_EQ(linkErrorWith<NoWeight>(Sample({0}, {"0F0 0I0 0W0"})),
             "rank 0, 0W0: the stage threw: it has no function "
             "`backward_weight`");
   Sample skip({0, 0, 0}, {"0F0 1F0 2F0 2B0 1B0 0B0"});
   skip.skips = {{0, 2}};
-  EXPECT_EQ(judgeOn<NoSum>(skip),
+  EXPECT_EQ(linkErrorWith<WithoutAdd>(skip),
             "rank 0, 0B0: the stage threw: it has no function `add`");
-  EXPECT_EQ(judgeOn<Two>(Sample({0, 0}, {"0F0 1F0 1B0 0B0"})),
+  EXPECT_EQ(linkErrorWith<Two>(Sample({0, 0}, {"0F0 1F0 1B0 0B0"})),
             "rank 0, 1B0: the stage threw: 2 gradients for 1 inputs");
 }
 
@@ -710,7 +717,9 @@ struct Long : StageHooks {
   using Value = std::vector<char>;
   size_t wanted;
   Long(size_t wanted = 0) : wanted(wanted) {}
-  Value forward(const Work &, const Inputs<Value> &) { return Value(5); }
+  Value forward(const ActionContext &, const Inputs<Value> &) {
+    return Value(5);
+  }
   size_t messageBytes(const Label &) { return wanted; }
 };
 struct Untagged {
@@ -722,7 +731,7 @@ struct Untagged {
                std::chrono::milliseconds) {
     return false;
   }
-  bool sendsMet(uint32_t, std::chrono::milliseconds) { return true; }
+  bool sendsMatched(uint32_t, std::chrono::milliseconds) { return true; }
   void finish(std::chrono::milliseconds) {}
   void fail(const std::string &) {}
 };
@@ -748,7 +757,7 @@ TEST(EngineGuards, OfSizes) {
 
 TEST(Engine, CountsWhatARankDoes) {
   Sample sample;
-  std::vector<Notes> stages(2);
+  std::vector<RecordingStage> stages(2);
   std::vector<Stats> stats =
       runCooperative(sample.program(), std::span(stages));
   EXPECT_EQ(stats[0].actions, 6u);
@@ -763,7 +772,7 @@ TEST(Engine, CountsWhatARankDoes) {
 
 /// What a rank alone does.
 std::string doneOf(Sample sample) {
-  std::vector<Notes> stages(1);
+  std::vector<RecordingStage> stages(1);
   runCooperative(sample.program(), std::span(stages));
   return stages[0].done;
 }
@@ -779,11 +788,11 @@ TEST(Engine, ReleasesWhatAForwardKept) {
 TEST(Engine, SaysWhatIsRestored) {
   Sample sample({0}, {"0F0 0D0 0B0 0F1 0B1"});
   sample.kinds.back().restores = slot::Output;
-  std::vector<Notes> stages(1);
+  std::vector<RecordingStage> stages(1);
   std::string restored;
-  stages[0].atWork = [&](const Work &work) {
+  stages[0].atWork = [&](const ActionContext &work) {
     if (work.isRestored)
-      restored += work.letters() + std::to_string(work.microbatch) + " ";
+      restored += work.mnemonic() + std::to_string(work.microbatch) + " ";
   };
   runCooperative(sample.program(), std::span(stages));
   EXPECT_EQ(restored, "F0 ");
@@ -794,7 +803,7 @@ struct Numbers : StageHooks {
   using Value = int;
   std::string seen;
 
-  int forward(const Work &work, const Inputs<int> &inputs) {
+  int forward(const ActionContext &work, const Inputs<int> &inputs) {
     seen += std::to_string(work.stage) + ":";
     int sum = 0;
     for (size_t i = 0; i != inputs.size(); ++i) {
@@ -805,7 +814,7 @@ struct Numbers : StageHooks {
     return 10 * sum + work.stage + 1;
   }
   /// A gradient of its own for each input.
-  std::vector<int> backward(const Work &work, int *grad) {
+  std::vector<int> backward(const ActionContext &work, int *grad) {
     seen += std::to_string(work.stage) + "~ " +
             (grad ? std::to_string(*grad) : "") + "; ";
     std::vector<int> grads;
@@ -815,8 +824,8 @@ struct Numbers : StageHooks {
   }
 };
 /// The same, with one for all.
-struct OneForAll : Numbers {
-  int backward(const Work &work, int *grad) {
+struct SharedGradient : Numbers {
+  int backward(const ActionContext &work, int *grad) {
     Numbers::backward(work, grad);
     return 7;
   }
@@ -836,12 +845,13 @@ TEST(Engine, HandsOnWhatStagesMake) {
   // Stage 2 reads stages 0 and 1, so stage 0 gets two gradients.
   EXPECT_EQ(seenBy<Numbers>(Sample()),
             "0:; 0~ 501; 1: 1; 2: 1 12; 2~ ; 1~ 201; ");
-  EXPECT_EQ(seenBy<OneForAll>(Sample()),
+  EXPECT_EQ(seenBy<SharedGradient>(Sample()),
             "0:; 0~ 14; 1: 1; 2: 1 12; 2~ ; 1~ 7; ");
   Sample alone({0, 0, 0}, {"0F0 1F0 2F0 2B0 1B0 0B0"});
   alone.skips = {{0, 2}};
   EXPECT_EQ(seenBy<Numbers>(alone), "0:; 1: 1; 2: 1 12; 2~ ; 1~ 201; 0~ 501; ");
-  EXPECT_EQ(seenBy<OneForAll>(alone), "0:; 1: 1; 2: 1 12; 2~ ; 1~ 7; 0~ 14; ");
+  EXPECT_EQ(seenBy<SharedGradient>(alone),
+            "0:; 1: 1; 2: 1 12; 2~ ; 1~ 7; 0~ 14; ");
 }
 
 TEST(Engine, HandsOnToAStageThatReadsThreeOthers) {
@@ -858,10 +868,10 @@ TEST(Engine, EndsAllReceivesOfABatchTogether) {
                                        : "1RECV_F0 1RECV_F1 1F0 1F1"});
     sample.hasBackward = false;
     Program program = sample.program();
-    Failing endpoint;
-    Notes stage;
+    FailingTransport endpoint;
+    RecordingStage stage;
     std::string received;
-    stage.atWork = [&](const Work &) {
+    stage.atWork = [&](const ActionContext &) {
       received += std::to_string(endpoint.received) + " ";
     };
     Stats stats = run(program, 1, stage, endpoint);
@@ -893,9 +903,9 @@ TEST(Engine, TracesWhatEndedOfARunThatFailed) {
   sample.hasBackward = false;
   Program program = sample.program();
   Trace trace(2);
-  Failing endpoint;
-  Notes stage;
-  stage.atWork = [](const Work &work) {
+  FailingTransport endpoint;
+  RecordingStage stage;
+  stage.atWork = [](const ActionContext &work) {
     if (work.microbatch == 0)
       throw std::runtime_error("broken");
   };
@@ -912,7 +922,7 @@ TEST(Engine, TracesWhatEndedOfARunThatFailed) {
 
   // A second run forgets the first.
   stage.atWork = nullptr;
-  Failing fresh;
+  FailingTransport fresh;
   run(program, 1, stage, fresh, {.trace = &trace});
   EXPECT_THAT(
       slicesOf(program, trace),

@@ -1,6 +1,6 @@
 // What is shown of all ranks and microbatches, and what is not any more when a
 // number of it is another.
-#include "ppcc/EveryP/Guess.h"
+#include "ppcc/EveryP/CertificateSearch.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ using namespace ppcc::every;
 
 namespace {
 
-Row row(uint32_t kind) { return {KindId(kind), 0, Form::of(Turn)}; }
+Row row(uint32_t kind) { return {KindId(kind), 0, Form::of(Iteration)}; }
 
 /// All forwards, then all backwards.
 Statements gpipe() {
@@ -29,7 +29,7 @@ Statements gpipe() {
 
 TEST(EveryP, CertificateIsChecked) {
   Statements statements = gpipe();
-  Found found = search(statements, true, true);
+  SearchResult found = findCertificate(statements, true, true);
   ASSERT_TRUE(found.certificate) << found.why;
   const Certificate &good = *found.certificate;
   EXPECT_EQ(faultOf(statements, good), "");
@@ -41,44 +41,44 @@ TEST(EveryP, CertificateIsChecked) {
     return !faultOf(statements, other).empty();
   };
   for (size_t unit = 0; unit != good.times.size(); ++unit)
-    for (Dim dim : {One, P, M, Rank, Turn})
+    for (Dim dim : {One, P, M, Rank, Iteration})
       for (int by : {1, -1})
         EXPECT_TRUE(
             isRefused([&](auto &other) { other.times[unit].at[dim] += by; }));
-  for (size_t i = 0; i != good.shown.size(); ++i) {
-    EXPECT_TRUE(isRefused([&](auto &other) { ++other.shown[i].rest; }));
-    EXPECT_TRUE(isRefused([&](auto &other) { other.shown[i] = {}; }));
-    for (size_t k = 0; k != good.shown[i].ofPremises.size(); ++k)
-      EXPECT_TRUE(
-          isRefused([&](auto &other) { --other.shown[i].ofPremises[k]; }));
+  for (size_t i = 0; i != good.multipliers.size(); ++i) {
+    EXPECT_TRUE(isRefused([&](auto &other) { ++other.multipliers[i].rest; }));
+    EXPECT_TRUE(isRefused([&](auto &other) { other.multipliers[i] = {}; }));
+    for (size_t k = 0; k != good.multipliers[i].ofPremises.size(); ++k)
+      EXPECT_TRUE(isRefused(
+          [&](auto &other) { --other.multipliers[i].ofPremises[k]; }));
   }
   for (int by : {1, -1})
     EXPECT_TRUE(isRefused([&](auto &other) {
       other.claim.makespan = *other.claim.makespan + by;
     }));
   EXPECT_TRUE(isRefused([](auto &other) { other.scale = 0; }));
-  EXPECT_TRUE(isRefused([](auto &other) { other.shown.pop_back(); }));
+  EXPECT_TRUE(isRefused([](auto &other) { other.multipliers.pop_back(); }));
   EXPECT_TRUE(isRefused(
-      [](auto &other) { other.claim.fillers.begin()->second.clear(); }));
+      [](auto &other) { other.claim.producers.begin()->second.clear(); }));
   EXPECT_TRUE(isRefused([](auto &other) { other.claim.witness->from = {9}; }));
 }
 
 TEST(EveryP, WrongStatementsHaveNone) {
   Statements first = gpipe();
   std::swap(first.units[0].rows, first.units[1].rows);
-  EXPECT_FALSE(search(first, false, false).certificate);
+  EXPECT_FALSE(findCertificate(first, false, false).certificate);
 
   Statements fewer = gpipe();
   fewer.classes[0].segments[1].count = Form::of(M) - 1;
-  EXPECT_FALSE(search(fewer, false, false).certificate);
+  EXPECT_FALSE(findCertificate(fewer, false, false).certificate);
 
   Statements twice = gpipe();
   twice.units[0].rows[0].microbatch = 0;
-  EXPECT_FALSE(search(twice, false, false).certificate);
+  EXPECT_FALSE(findCertificate(twice, false, false).certificate);
 
   Statements free = gpipe();
   free.units[0].duration = 0;
-  EXPECT_FALSE(search(free, false, false).certificate);
+  EXPECT_FALSE(findCertificate(free, false, false).certificate);
 
   // Rank 6 does its backwards first.
   Statements late = gpipe();
@@ -91,7 +91,7 @@ TEST(EveryP, WrongStatementsHaveNone) {
   late.classes.push_back(wrong);
   late.units.push_back({{row(kind::Backward)}, 2, 1, 0});
   late.units.push_back({{row(kind::Forward)}, 1, 1, 1});
-  EXPECT_FALSE(search(late, false, false).certificate);
+  EXPECT_FALSE(findCertificate(late, false, false).certificate);
 }
 
 } // namespace

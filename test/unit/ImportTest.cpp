@@ -85,7 +85,7 @@ std::string mutated(std::string text, std::mt19937 &random) {
 }
 
 /// Runs every check over a copy of the program, whatever they say.
-void judge(Program program) {
+void checkProgram(Program program) {
   Session session(new llvm::vfs::InMemoryFileSystem);
   runPasses({"verify,inject-comm,verify,verify-matching,"
              "verify-transport{transport=buffered+rendezvous+stream}"},
@@ -107,7 +107,7 @@ TEST_P(ImportMutation, GivesAProgramOrAReport) {
     if (!found.program)
       continue;
     // What was read is whole enough to be judged and printed.
-    judge(*found.program);
+    checkProgram(*found.program);
     ASSERT_EQ(found.program->ranksBegun(), found.program->numRanks()) << text;
     ASSERT_FALSE(emitted("actions", *found.program).empty()) << text;
     ASSERT_FALSE(emitted("ir", *found.program).empty()) << text;

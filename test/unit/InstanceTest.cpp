@@ -25,27 +25,27 @@ Program parsed(const std::string &rows) {
   return parseProgram(file, sources, diags).value_or(Program());
 }
 
-/// Forwards, and windows of pairs: F0, then B j and F (j + 1), then B (n + 1).
+/// Forwards, and loops of pairs: F0, then B j and F (j + 1), then B (n + 1).
 Template pairs(const Head &head) {
   KindId forward = *head.kinds.find("F"), backward = *head.kinds.find("B");
   Template family;
   family.head = &head;
   family.pipes = {{{0, 0, 0}, {2, 1, 0}}};
-  auto row = [](KindId kind, uint32_t window, proof::Affine microbatch) {
+  auto row = [](KindId kind, uint32_t loop, proof::Affine microbatch) {
     proof::Row row;
     row.kind = kind;
-    row.window = window;
+    row.loop = loop;
     row.microbatch = microbatch;
     return row;
   };
-  family.ranks = {{row(forward, proof::noWindow, {0, 0, 0}),
+  family.ranks = {{row(forward, proof::noLoop, {0, 0, 0}),
                    row(backward, 0, {0, 0, 1}), row(forward, 0, {1, 0, 1}),
-                   row(backward, proof::noWindow, {1, 1, 0})}};
+                   row(backward, proof::noLoop, {1, 1, 0})}};
   return family;
 }
 
 /// The same without places, which are no part of this.
-Rows placeless(const Program &program) {
+Rows withoutSites(const Program &program) {
   Rows rows;
   for (RankId rank : program.ranks()) {
     rows.beginRank();
@@ -61,23 +61,24 @@ Rows placeless(const Program &program) {
 
 /// What is wrong with the rows of a text as those of n = 20, of a pipe with so
 /// many microbatches more.
-std::string faultOf(const std::string &rows, int64_t more = 2) {
+std::string errorOf(const std::string &rows, int64_t more = 2) {
   Program given = parsed(rows), program = given.withRows(Rows());
   Template family = pairs(given.head());
   family.pipes[0].count.c = more;
-  return proof::instantiate(family, 20, placeless(given), program);
+  return proof::instantiate(family, 20, withoutSites(given), program);
 }
 
 } // namespace
 
 TEST(Instance, TakesLoopsThatStandForTheSame) {
-  EXPECT_EQ(faultOf("0F0 loop 21 advance 1 { 0B0 0F1 } 0B21"), "");
-  // Cut elsewhere, with longer turns, and with some turns written out.
-  EXPECT_EQ(faultOf("loop 21 advance 1 { 0F0 0B0 } 0F21 0B21"), "");
-  EXPECT_EQ(faultOf("loop 22 advance 1 { 0F0 0B0 }"), "");
-  EXPECT_EQ(faultOf("0F0 loop 10 advance 2 { 0B0 0F1 0B1 0F2 } 0B20 0F21 0B21"),
+  EXPECT_EQ(errorOf("0F0 loop 21 advance 1 { 0B0 0F1 } 0B21"), "");
+  // Cut elsewhere, with longer iterations, and with some iterations written
+  // out.
+  EXPECT_EQ(errorOf("loop 21 advance 1 { 0F0 0B0 } 0F21 0B21"), "");
+  EXPECT_EQ(errorOf("loop 22 advance 1 { 0F0 0B0 }"), "");
+  EXPECT_EQ(errorOf("0F0 loop 10 advance 2 { 0B0 0F1 0B1 0F2 } 0B20 0F21 0B21"),
             "");
-  EXPECT_EQ(faultOf("0F0 0B0 loop 7 advance 3 { 0F1 0B1 0F2 0B2 0F3 0B3 }"),
+  EXPECT_EQ(errorOf("0F0 0B0 loop 7 advance 3 { 0F1 0B1 0F2 0B2 0F3 0B3 }"),
             "");
 }
 
@@ -93,10 +94,10 @@ TEST(Instance, RefusesLoopsThatStandForSomethingElse) {
         "0F0 loop 10 advance 2 { 0B0 0F1 0B1 0F1 } 0B20 0F21 0B21",
         "loop 11 advance 2 { 0F0 0B0 0F1 0B0 }",
         "0F0 loop 21 advance 1 { (0B0; 0F1) } 0B21", ""})
-    EXPECT_EQ(faultOf(rows), other) << rows;
+    EXPECT_EQ(errorOf(rows), other) << rows;
 }
 
 TEST(Instance, RefusesMicrobatchesThatThePipeHasNot) {
-  EXPECT_EQ(faultOf("loop 22 advance 1 { 0F0 0B0 }", 1),
+  EXPECT_EQ(errorOf("loop 22 advance 1 { 0F0 0B0 }", 1),
             "an action is of a microbatch that its pipe has not");
 }

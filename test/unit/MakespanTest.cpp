@@ -59,7 +59,7 @@ private:
         compute = end[id.value];
       } else if (withMessages) {
         raise(start[id.value], std::max(compute, stream));
-        uint32_t other = otherEnd(program[id]);
+        uint32_t other = peerRank(program[id]);
         raise(end[id.value], std::max(start[id.value], start[other]) +
                                  durations.ofMessage(program, program[id]));
         stream = end[id.value];
@@ -96,7 +96,7 @@ private:
     return ready;
   }
 
-  uint32_t otherEnd(const Action &message) const {
+  uint32_t peerRank(const Action &message) const {
     const KindInfo &info = program.kinds()[message.kind];
     for (uint32_t row = 0; row != program.size(); ++row) {
       Action other = program[ActionId(row)];
@@ -128,7 +128,7 @@ std::optional<Time> streamMakespan(const Program &program,
   return run ? std::optional(run->makespan) : std::nullopt;
 }
 
-std::optional<Simulation> byData(const Program &program) {
+std::optional<Simulation> dataOnly(const Program &program) {
   return simulate(program, ProgramIndex(program), Durations(program));
 }
 
@@ -137,7 +137,7 @@ TEST(Makespan, AgreesWithTheRelaxation) {
   for (unsigned seed = 0; seed != 300; ++seed) {
     SCOPED_TRACE(seed);
     Program compute = RandomProgram(seed, 1).program;
-    auto bound = byData(compute);
+    auto bound = dataOnly(compute);
     ASSERT_TRUE(bound);
     Relaxation relaxed(compute);
     EXPECT_EQ(bound->makespan, relaxed.run(false));
@@ -149,7 +149,7 @@ TEST(Makespan, AgreesWithTheRelaxation) {
       Durations durations(program);
       auto makespan = streamMakespan(program, index, durations);
       EXPECT_EQ(makespan, Relaxation(program).run(true));
-      EXPECT_EQ(byData(program)->makespan, bound->makespan);
+      EXPECT_EQ(dataOnly(program)->makespan, bound->makespan);
       if (makespan) {
         EXPECT_GE(*makespan, bound->makespan);
       }
@@ -163,7 +163,7 @@ TEST(Makespan, DataAloneAgreesWithTheRelaxation) {
   for (unsigned seed = 0; seed != 300; ++seed) {
     SCOPED_TRACE(seed);
     Program program = RandomProgram(seed, 0).program;
-    auto run = byData(program);
+    auto run = dataOnly(program);
     ASSERT_TRUE(run);
     Relaxation relaxed(program);
     EXPECT_EQ(run->makespan, relaxed.run(false));
@@ -175,7 +175,7 @@ TEST(Makespan, StartsAndEndsOfRows) {
   Program program = programFromRows({"0F0 0F1", "1F0 1F1"});
   program.editHead().costs.add(Cost::Latency, u / 2);
   std::vector<Time> ends;
-  auto run = byData(program);
+  auto run = dataOnly(program);
   ASSERT_TRUE(run);
   EXPECT_EQ(run->makespan, 7 * u / 2);
   EXPECT_EQ(run->starts, (std::vector<Time>{0, u, 3 * u / 2, 5 * u / 2}));
@@ -191,7 +191,7 @@ TEST(Makespan, StartsAndEndsOfRows) {
 
 TEST(Makespan, RanksThatWaitForEachOtherHaveNone) {
   Program program = programFromRows({"0B0 0F0", "1F0 1B0"});
-  EXPECT_FALSE(byData(program));
+  EXPECT_FALSE(dataOnly(program));
   program = injected(program, "late");
   EXPECT_EQ(streamMakespan(program, ProgramIndex(program), Durations(program)),
             std::nullopt);

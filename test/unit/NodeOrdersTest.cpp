@@ -27,11 +27,12 @@ public:
       tables.graphs.push_back(graph(KindId(kind)));
       tables.uses.push_back({KindId(kind), PipeId(0), {kind}});
       for (const GraphNode &node : tables.graphs.back().nodes)
-        program.editHead().costs.settings.push_back({Cost::Node,
-                                          node.part,
-                                          tables.names[node.name],
-                                          {},
-                                          {Time(random() % 4) * cost::unit}});
+        program.editHead().costs.settings.push_back(
+            {Cost::Node,
+             node.part,
+             tables.names[node.name],
+             {},
+             {Time(random() % 4) * cost::unit}});
     }
   }
 
@@ -70,7 +71,7 @@ void checkOrder(const RandomGraphs &graphs, const NodeOrder &order) {
   std::map<std::pair<uint32_t, uint32_t>, Time> ends;
   std::map<uint32_t, Time> busy, lastStart;
   Time serial = 0;
-  for (const NodeOrder::Place &place : order.places) {
+  for (const NodeOrder::ScheduledNode &place : order.scheduled) {
     const GraphNode &node = tables.graphs[place.member].nodes[place.node];
     Time time = graphs.cost(place.member, place.node);
     EXPECT_EQ(place.end - place.start, time);
@@ -90,7 +91,7 @@ void checkOrder(const RandomGraphs &graphs, const NodeOrder &order) {
   size_t nodes = 0;
   for (const NodeGraph &graph : tables.graphs)
     nodes += graph.nodes.size();
-  EXPECT_EQ(order.places.size(), nodes);
+  EXPECT_EQ(order.scheduled.size(), nodes);
   EXPECT_LE(order.length, serial);
   for (auto [lane, time] : busy)
     EXPECT_GE(order.length, time);
@@ -114,15 +115,15 @@ TEST(NodeOrders, ListSchedulesLeaveNoLaneIdleThatCouldRun) {
     const NodeOrder &order = orders.of({0, 1});
     const NodeGraphs &tables = graphs.program.nodes();
     std::map<std::pair<uint32_t, uint32_t>, Time> ends;
-    for (const NodeOrder::Place &place : order.places)
+    for (const NodeOrder::ScheduledNode &place : order.scheduled)
       ends[{place.member, place.node}] = place.end;
     // While a node waits, from when its needs have ended, its lane is busy.
-    for (const NodeOrder::Place &place : order.places) {
+    for (const NodeOrder::ScheduledNode &place : order.scheduled) {
       const GraphNode &node = tables.graphs[place.member].nodes[place.node];
       Time ready = 0, covered = 0;
       for (uint32_t needed : node.needs)
         ready = std::max(ready, ends[{place.member, needed}]);
-      for (const NodeOrder::Place &other : order.places)
+      for (const NodeOrder::ScheduledNode &other : order.scheduled)
         if (tables.graphs[other.member].nodes[other.node].lane == node.lane)
           covered += std::max<Time>(0, std::min(other.end, place.start) -
                                            std::max(other.start, ready));
@@ -143,7 +144,7 @@ TEST(NodeOrders, PatternsThatFitAGraphGiveTheSameOrderOfIt) {
         if (i < graph.nodes.size())
           pattern.before.push_back({graph.kind, graph.nodes[i].name, false});
     for (const NodeGraph &graph : tables.graphs)
-      ASSERT_FALSE(findFault(pattern, graph));
+      ASSERT_FALSE(findPatternError(pattern, graph));
     tables.patterns.push_back(pattern);
     NodeOrders orders(graphs.program);
     checkOrder(graphs, orders.of({0, 1}));

@@ -180,13 +180,13 @@ TEST(Program, messagesHaveTwoEnds) {
   for (auto [kind, up, from] : {std::tuple(kind::SendForward, true, 0),
                                 {kind::RecvBackward, true, 1}}) {
     message.kind = KindId(kind);
-    EXPECT_EQ(program.kinds()[message.kind].goesUp(), up);
-    EXPECT_EQ(program.wayOf(message).first, StageId(from));
-    EXPECT_EQ(program.wayOf(message).second, StageId(1 - from));
-    EXPECT_EQ(program.otherEnd(message), RankId(7));
+    EXPECT_EQ(program.kinds()[message.kind].goesToLaterStage(), up);
+    EXPECT_EQ(program.endpointsOf(message).first, StageId(from));
+    EXPECT_EQ(program.endpointsOf(message).second, StageId(1 - from));
+    EXPECT_EQ(program.peerRank(message), RankId(7));
   }
   for (uint32_t kind : {kind::RecvForward, kind::SendBackward})
-    EXPECT_FALSE(program.kinds()[KindId(kind)].goesUp());
+    EXPECT_FALSE(program.kinds()[KindId(kind)].goesToLaterStage());
 }
 
 TEST(Program, headsAreSharedUntilSomebodyChangesThem) {
@@ -212,7 +212,7 @@ TEST(Program, factsEndWithTheRowsThatTheySpeakOf) {
   auto know = [&] { program.setFacts({{"stream"}, {{RankId(0), RankId(1)}}}); };
   know();
   EXPECT_TRUE(isKnown(Program(program)));
-  EXPECT_TRUE(isKnown(program.restated(Rows())));
+  EXPECT_TRUE(isKnown(program.withEquivalentRows(Rows())));
   EXPECT_FALSE(isKnown(program.withRows(program.allRows())));
   program.editHead().name = "s";
   EXPECT_TRUE(isKnown(program));
@@ -246,7 +246,7 @@ TEST(KindTable, whatRemainsWithoutAPart) {
   KindTable kinds;
   auto without = [&](const char *whole, const char *part) -> std::string {
     auto rest = kinds.without(*kinds.find(whole), *kinds.find(part));
-    return rest ? kinds[*rest].letters : "";
+    return rest ? kinds[*rest].mnemonic : "";
   };
   EXPECT_EQ(without("B", "W"), "I");
   EXPECT_EQ(without("B", "I"), "W");
@@ -261,7 +261,7 @@ TEST(KindTable, find) {
   KindTable kinds;
   for (size_t i = 0; i != kinds.size(); ++i) {
     const KindInfo &info = kinds[KindId(i)];
-    EXPECT_EQ(kinds.find(info.letters), KindId(i));
+    EXPECT_EQ(kinds.find(info.mnemonic), KindId(i));
     EXPECT_EQ(kinds.find(info.kindClass, info.defines), KindId(i));
   }
   EXPECT_EQ(kinds.find("f"), std::nullopt);

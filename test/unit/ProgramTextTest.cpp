@@ -55,7 +55,7 @@ static Program randomProgram(std::mt19937 &random) {
     if (below(2))
       row.tensors = {{StageId(1),
                       StageId(2),
-                      {{"x", ElementType::BF16, {2, Tensor::varies}},
+                      {{"x", ElementType::BF16, {2, Tensor::dynamic}},
                        {"y_1", ElementType::I64, {}}}}};
     first = row.endMicrobatch() + below(2);
     program.editHead().pipes.push_back(std::move(row));

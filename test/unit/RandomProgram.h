@@ -13,8 +13,8 @@ namespace ppcc {
 /// same seed.
 class RandomProgram {
 public:
-  /// Costs of actions and messages lie in `leastCost` to 5.
-  RandomProgram(unsigned seed, Time leastCost) : random(seed) {
+  /// Costs of actions and messages lie in `minCost` to 5.
+  RandomProgram(unsigned seed, Time minCost) : random(seed) {
     program.editHead().numRanks = 1 + pick(4);
     program.editHead().hasBackward = pick(4) != 0;
     uint32_t first = 0;
@@ -37,7 +37,7 @@ public:
         pipe.slices = pipe.numMicrobatches;
       program.editHead().pipes.push_back(pipe);
     }
-    costs(leastCost);
+    costs(minCost);
     lists.resize(program.numRanks());
     addWork();
     while (!open.empty())
@@ -70,8 +70,7 @@ private:
         continue;
       program.editHead().costs.add(Cost::Action, KindId(kind), cost());
       for (uint32_t pipe = 0; pipe != program.pipes().size(); ++pipe) {
-        CostSetting setting{
-            Cost::Action, KindId(kind), {}, PipeId(pipe), {}};
+        CostSetting setting{Cost::Action, KindId(kind), {}, PipeId(pipe), {}};
         for (uint32_t i = 0; i != program.pipes()[pipe].numStages(); ++i)
           setting.values.push_back(cost());
         program.editHead().costs.settings.push_back(setting);

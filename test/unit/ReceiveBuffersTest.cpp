@@ -81,14 +81,15 @@ void expectCounted(const Program &program, std::optional<uint32_t> bound) {
       if (bound)
         EXPECT_LE(items.size(), *bound) << cell(program, program[last.row]);
     }
-    EXPECT_EQ(buffers.mostOf(RankId(i)), most);
+    EXPECT_EQ(buffers.peakBuffers(RankId(i)), most);
   }
   EXPECT_EQ(buffers.waits(), llvm::ArrayRef(waits));
   for (size_t i = 0; i != buffers.edges().edges().size(); ++i) {
     const Edge &edge = buffers.edges().edges()[i];
     auto counted = edges.find(
         {edge.pipe.value, edge.from.value, edge.to.value, edge.slotBit});
-    EXPECT_EQ(buffers.mostOf(i), counted == edges.end() ? 0 : counted->second);
+    EXPECT_EQ(buffers.peakBuffers(i),
+              counted == edges.end() ? 0 : counted->second);
   }
 }
 
@@ -134,8 +135,8 @@ TEST(ReceiveBuffers, TakeWhatStandsTwiceOrNowhere) {
   ReceiveBuffers buffers(program, index);
   EXPECT_EQ(buffers.waits(),
             llvm::ArrayRef({ActionId(4), program.end(RankId(1))}));
-  EXPECT_EQ(buffers.mostOf(RankId(0)), 0u);
-  EXPECT_EQ(buffers.mostOf(RankId(1)), 1u);
+  EXPECT_EQ(buffers.peakBuffers(RankId(0)), 0u);
+  EXPECT_EQ(buffers.peakBuffers(RankId(1)), 1u);
 }
 
 } // namespace

@@ -37,15 +37,15 @@ inline Program programFromRows(const CellRows &rows) {
       for (llvm::StringRef cell : llvm::split(members, ';')) {
         Action action;
         bool bad = cell.consumeInteger(10, action.stage.value);
-        llvm::StringRef letters =
+        llvm::StringRef mnemonic =
             cell.take_while([](char c) { return !llvm::isDigit(c); });
-        bad |=
-            cell.drop_front(letters.size()).getAsInteger(10, action.microbatch);
-        if (bad || !program.kinds().find(letters)) {
+        bad |= cell.drop_front(mnemonic.size())
+                   .getAsInteger(10, action.microbatch);
+        if (bad || !program.kinds().find(mnemonic)) {
           ADD_FAILURE() << "no cell: " << item.str();
           continue;
         }
-        action.kind = *program.kinds().find(letters);
+        action.kind = *program.kinds().find(mnemonic);
         action.joined = std::exchange(joined, true);
         program.editRows().append(action);
         rankOfStage[action.stage.value] = RankId(rank);

@@ -13,11 +13,11 @@ using testing::HasSubstr;
 
 namespace {
 
-TEST(ByMicrobatch, HoldsWhatASetHolds) {
+TEST(MicrobatchMap, HoldsWhatASetHolds) {
   std::mt19937_64 random(7);
   // Neighbours, and microbatches that share a cell of each smaller ring.
   for (uint32_t stride : {1u, 3u, 1u << 10}) {
-    ByMicrobatch<uint32_t> ring;
+    MicrobatchMap<uint32_t> ring;
     std::map<uint32_t, uint32_t> map;
     for (uint32_t step = 1; step != 20000; ++step) {
       uint32_t microbatch = uint32_t(random() % 200) * stride - 50 * stride;
@@ -39,14 +39,14 @@ TEST(ByMicrobatch, HoldsWhatASetHolds) {
     // No larger than the distance of what it holds asks for.
     EXPECT_LE(ring.size(), 256 * std::bit_ceil(stride));
   }
-  ByMicrobatch<uint32_t> ring;
+  MicrobatchMap<uint32_t> ring;
   EXPECT_TRUE(ring.insert(0, 1));
   EXPECT_TRUE(ring.insert(1 << 21, 1));
   EXPECT_THROW(ring.insert(1 << 22, 1), std::runtime_error);
 }
 
-TEST(Circle, KeepsTheOrderAndAddressesWhileItGrows) {
-  Circle<std::pair<int, int *>> circle;
+TEST(CircularQueue, KeepsTheOrderAndAddressesWhileItGrows) {
+  CircularQueue<std::pair<int, int *>> circle;
   int in = 0, out = 0;
   auto pop = [&] {
     ASSERT_EQ(circle.front().first, out++);
@@ -63,7 +63,7 @@ TEST(Circle, KeepsTheOrderAndAddressesWhileItGrows) {
     for (int i = 0; i != round / 2; ++i)
       pop();
   }
-  Circle<std::pair<int, int *>> moved = std::move(circle);
+  CircularQueue<std::pair<int, int *>> moved = std::move(circle);
   std::swap(circle, moved);
   while (!circle.empty())
     pop();
@@ -71,20 +71,20 @@ TEST(Circle, KeepsTheOrderAndAddressesWhileItGrows) {
 }
 
 /// Notes what runs.
-struct Notes : StageHooks {
+struct RecordingStage : StageHooks {
   using Value = int;
   std::vector<std::string> done;
 
-  void note(const Work &work) {
+  void note(const ActionContext &work) {
     done.push_back(std::to_string(work.stage) +
-                   work.program->kinds[work.kind].letters +
+                   work.program->kinds[work.kind].mnemonic +
                    std::to_string(work.microbatch));
   }
-  int forward(const Work &work, const Inputs<int> &inputs) {
+  int forward(const ActionContext &work, const Inputs<int> &inputs) {
     note(work);
     return inputs.empty() ? int(work.microbatch) : inputs[0] + 100;
   }
-  int backward(const Work &work, int *) {
+  int backward(const ActionContext &work, int *) {
     note(work);
     return 0;
   }
@@ -113,12 +113,13 @@ constexpr Segment sendLoops[] = {{0, 2, 1, 0}, {2, 4, 2, 2}, {6, 2, 1, 0}};
 constexpr Row receives[] = {{3, 0, 1, 0, 0, 0, 0}, {0, 0, 1, 0, none, 0, 0}};
 constexpr Segment receiveLoops[] = {{0, 2, 6, 1}};
 
-Program loops(List<RankProgram> ranks) {
-  return {abiNumber, 2, "loops", false, kinds, pipes, phases, {}, sites, ranks};
+Program loops(ArrayView<RankProgram> ranks) {
+  return {abiVersion, 2,      "loops", false, kinds,
+          pipes,      phases, {},      sites, ranks};
 }
 
-std::vector<Notes> runNotes(const Program &program) {
-  std::vector<Notes> stages(program.numRanks);
+std::vector<RecordingStage> runNotes(const Program &program) {
+  std::vector<RecordingStage> stages(program.numRanks);
   runCooperative(program, std::span(stages));
   return stages;
 }
@@ -135,7 +136,7 @@ std::string failureOf(const Program &program) {
 
 TEST(Engine, RunsSegmentsAsOftenAsTheySay) {
   RankProgram ranks[] = {{sends, {}, sendLoops}, {receives, {}, receiveLoops}};
-  std::vector<Notes> stages = runNotes(loops(ranks));
+  std::vector<RecordingStage> stages = runNotes(loops(ranks));
   EXPECT_THAT(stages[0].done,
               ElementsAre("0F0", "0F1", "0F2", "0F3", "0F4", "0F5"));
   EXPECT_THAT(stages[1].done,
@@ -143,7 +144,7 @@ TEST(Engine, RunsSegmentsAsOftenAsTheySay) {
 }
 
 TEST(Engine, RefusesSegmentsThatLeaveTheProgram) {
-  auto with = [](List<Segment> segments) {
+  auto with = [](ArrayView<Segment> segments) {
     RankProgram ranks[] = {{sends, {}, segments}, {receives, {}, receiveLoops}};
     return failureOf(loops(ranks));
   };
@@ -167,7 +168,7 @@ TEST(Engine, RunsSegmentsDownwards) {
   constexpr Row read[] = {{3, 0, 1, 5, 0, 0, 0}, {0, 0, 1, 5, none, 0, 0}};
   constexpr Segment down[] = {{0, 2, 3, -2}};
   RankProgram ranks[] = {{forward, {}, down}, {read, {}, down}};
-  std::vector<Notes> stages = runNotes(loops(ranks));
+  std::vector<RecordingStage> stages = runNotes(loops(ranks));
   EXPECT_THAT(stages[0].done, ElementsAre("0F5", "0F3", "0F1"));
   EXPECT_THAT(stages[1].done, ElementsAre("1F5", "1F3", "1F1"));
 }
@@ -200,23 +201,23 @@ TEST(Engine, HoldsNoMoreThanTheCompilerCounted) {
 }
 
 /// A value that counts how many of it are there.
-struct Counted {
+struct CountedValue {
   static inline int live = 0, most = 0;
   std::unique_ptr<int> number;
 
-  static Counted make() {
+  static CountedValue make() {
     most = std::max(most, ++live);
     return {std::unique_ptr<int>(new int)};
   }
-  Counted() = default;
-  Counted(std::unique_ptr<int> &&number) : number(std::move(number)) {}
-  Counted(Counted &&other) = default;
-  Counted &operator=(Counted &&other) {
+  CountedValue() = default;
+  CountedValue(std::unique_ptr<int> &&number) : number(std::move(number)) {}
+  CountedValue(CountedValue &&other) = default;
+  CountedValue &operator=(CountedValue &&other) {
     std::swap(number, other.number);
     other.clear();
     return *this;
   }
-  ~Counted() { clear(); }
+  ~CountedValue() { clear(); }
   void clear() {
     live -= number != nullptr;
     number.reset();
@@ -224,9 +225,10 @@ struct Counted {
 };
 
 struct CountedStage : StageHooks {
-  using Value = Counted;
-  Counted forward(const Work &work, const Inputs<Counted> &) {
-    return work.isLast() ? Counted() : Counted::make();
+  using Value = CountedValue;
+  CountedValue forward(const ActionContext &work,
+                       const Inputs<CountedValue> &) {
+    return work.isLast() ? CountedValue() : CountedValue::make();
   }
 };
 
@@ -239,21 +241,21 @@ TEST(Engine, FreesWhatIsRead) {
   constexpr Segment thrice[] = {{0, 4, 3, 2}}, sixTimes[] = {{0, 2, 6, 1}};
   RankProgram ranks[] = {{sendOne, {}, sixTimes}, {receiveTwo, {}, thrice, 2}};
   Program program = loops(ranks);
-  auto run = [&](Waits waits) {
-    Counted::most = 0;
+  auto run = [&](WaitPolicy waitPolicy) {
+    CountedValue::most = 0;
     std::vector<CountedStage> stages(2);
     std::vector<Stats> stats =
-        runCooperative(program, std::span(stages), {.waits = waits});
-    EXPECT_EQ(Counted::live, 0);
+        runCooperative(program, std::span(stages), {.waitPolicy = waitPolicy});
+    EXPECT_EQ(CountedValue::live, 0);
     EXPECT_EQ(stats[1].peakReceives, 2u);
   };
   // Where each send waits for its receive, there is a value for each of the two
   // buffers, and the one that is sent.
-  run(Waits::Here);
-  EXPECT_EQ(Counted::most, 3);
+  run(WaitPolicy::Rendezvous);
+  EXPECT_EQ(CountedValue::most, 3);
   // Else the sender keeps what nobody has asked for.
-  run(Waits::Late);
-  EXPECT_EQ(Counted::most, 6);
+  run(WaitPolicy::Posted);
+  EXPECT_EQ(CountedValue::most, 6);
 }
 
 TEST(Engine, SaysWhatIsWrongWithAnOrder) {
@@ -277,7 +279,7 @@ TEST(Engine, SaysWhatIsWrongWithAnOrder) {
 }
 
 /// Has nobody to talk to, and notes with whom it was to connect.
-struct Lonely {
+struct NoPeers {
   std::vector<uint32_t> connected;
   bool isLate = false;
 
@@ -292,7 +294,7 @@ struct Lonely {
   bool receive(uint32_t, Message<int> &, std::chrono::milliseconds) {
     return false;
   }
-  bool sendsMet(uint32_t, std::chrono::milliseconds) { return true; }
+  bool sendsMatched(uint32_t, std::chrono::milliseconds) { return true; }
   void finish(std::chrono::milliseconds) {}
   void fail(const std::string &) {}
 };
@@ -303,15 +305,15 @@ TEST(Engine, ConnectsInTheOrderOfTheProgram) {
   Program program = loops(ranks);
   program.numRanks = 3;
   program.preconnect = pairs;
-  Notes stage;
-  Lonely endpoint;
+  RecordingStage stage;
+  NoPeers endpoint;
   run(program, 2, stage, endpoint);
   EXPECT_THAT(endpoint.connected, ElementsAre(1, 0));
 
   endpoint.isLate = true;
   std::string error;
   try {
-    run(program, 0, stage, endpoint, {.patience = std::chrono::seconds(1)});
+    run(program, 0, stage, endpoint, {.timeout = std::chrono::seconds(1)});
   } catch (const Error &thrown) {
     error = thrown.what();
   }
@@ -389,7 +391,7 @@ const std::string pair = R"({
 )";
 
 /// Reads and runs a file; what is wrong with it, or nothing.
-std::string judge(const std::string &text) {
+std::string readError(const std::string &text) {
   try {
     return failureOf(readJson(text));
   } catch (const Error &error) {
@@ -398,11 +400,11 @@ std::string judge(const std::string &text) {
 }
 
 TEST(Json, SaysWhatIsWrong) {
-  ASSERT_EQ(judge(pair), "");
+  ASSERT_EQ(readError(pair), "");
   auto after = [](const std::string &from, const std::string &to) {
     std::string text = pair;
     text.replace(text.find(from), from.size(), to);
-    return judge(text);
+    return readError(text);
   };
   EXPECT_THAT(after("\"version\": 1", "\"version\": 4"),
               HasSubstr("version 4, this engine reads versions 1, 2 and 3"));
@@ -444,47 +446,50 @@ TEST(Json, SaysWhatIsWrong) {
   EXPECT_THAT(after("\"columns\"", "\"preconnect\": [[0]], \"columns\""),
               HasSubstr("a pair of `preconnect`"));
   EXPECT_THAT(after("pair.pp", "pair\\u0000.pp"), HasSubstr("zero byte"));
-  EXPECT_THAT(judge(""), HasSubstr("program.json, byte"));
-  EXPECT_THAT(judge("[]"), HasSubstr("no object"));
-  EXPECT_THAT(judge(pair + "{}"), HasSubstr("program.json, byte"));
-  EXPECT_THAT(judge(std::string(100000, '[')), HasSubstr("program.json"));
+  EXPECT_THAT(readError(""), HasSubstr("program.json, byte"));
+  EXPECT_THAT(readError("[]"), HasSubstr("no object"));
+  EXPECT_THAT(readError(pair + "{}"), HasSubstr("program.json, byte"));
+  EXPECT_THAT(readError(std::string(100000, '[')), HasSubstr("program.json"));
 }
 
 /// What is wrong with `pair` once `from` is `to`.
-std::string judgeWith(const std::string &from, const std::string &to) {
+std::string readErrorAfter(const std::string &from, const std::string &to) {
   std::string text = pair;
   text.replace(text.find(from), from.size(), to);
-  return judge(text);
+  return readError(text);
 }
 
 TEST(Json, NeedsEachKeyOnce) {
   for (std::string key :
        {"format", "version", "schedule", "ranks", "backward", "kinds", "phases",
         "pipes", "files", "sites", "columns", "actions"}) {
-    EXPECT_THAT(judgeWith("\"" + key + "\":", "\"other\":"),
+    EXPECT_THAT(readErrorAfter("\"" + key + "\":", "\"other\":"),
                 HasSubstr(key == "columns"
                               ? "`columns` does not come before `actions`"
                               : "there is no key `" + key + "`"));
-    EXPECT_THAT(judgeWith("\"later\"", "\"" + key + "\""),
+    EXPECT_THAT(readErrorAfter("\"later\"", "\"" + key + "\""),
                 HasSubstr("there are two keys `" + key + "`"));
   }
   for (std::string key : {"loops", "buffers", "peak_activations", "preconnect"})
-    EXPECT_THAT(judgeWith("\"later\"", "\"" + key + "\": [], \"" + key + "\""),
-                HasSubstr("there are two keys `" + key + "`"));
-  EXPECT_EQ(judgeWith("\"skip_edges\": []", "\"rank_of_stage\": [0]"),
+    EXPECT_THAT(
+        readErrorAfter("\"later\"", "\"" + key + "\": [], \"" + key + "\""),
+        HasSubstr("there are two keys `" + key + "`"));
+  EXPECT_EQ(readErrorAfter("\"skip_edges\": []", "\"rank_of_stage\": [0]"),
             "program.json: there are two keys `rank_of_stage` in `pipes`");
-  EXPECT_EQ(judgeWith("\"new\": [{}]", "\"letters\": \"B\""),
+  EXPECT_EQ(readErrorAfter("\"new\": [{}]", "\"letters\": \"B\""),
             "program.json: there are two keys `letters` in `kinds`");
-  EXPECT_EQ(judgeWith("\"compiler\"", "\"later\""), ""); // Unknown: as often
-                                                         // as it likes.
+  EXPECT_EQ(readErrorAfter("\"compiler\"", "\"later\""),
+            ""); // Unknown: as often
+                 // as it likes.
 }
 
 TEST(Json, HasListsForAllRanks) {
-  EXPECT_THAT(judgeWith("\"ranks\": 2", "\"ranks\": 3"),
+  EXPECT_THAT(readErrorAfter("\"ranks\": 2", "\"ranks\": 3"),
               HasSubstr("there are actions for 2 of 3 ranks"));
   for (std::string key : {"buffers", "peak_activations"}) {
     auto with = [&](const std::string &list) {
-      return judgeWith("\"later\"", "\"" + key + "\": " + list + ", \"x\"");
+      return readErrorAfter("\"later\"",
+                            "\"" + key + "\": " + list + ", \"x\"");
     };
     EXPECT_EQ(with("[]"), "");
     EXPECT_EQ(with("[4, 4]"), "");
@@ -503,7 +508,7 @@ TEST(Json, HasListsForAllRanks) {
 }
 
 /// A number of a file, and the largest that it may be.
-struct Field {
+struct NumericField {
   const char *name;
   std::string from, to; ///< `@` stands for the number.
   int64_t least, most;
@@ -514,7 +519,7 @@ TEST(Json, HoldsNumbersAsFarAsTheyFit) {
   const std::string row = "[0,0,0,0,-1,1,-1,1]", site = "[0,8,31,0]",
                     tensors = "\"skip_edges\": []";
   constexpr int64_t most32 = 4294967295, mostStage = 65534;
-  Field fields[] = {
+  NumericField fields[] = {
       {"version", "\"version\": 1", "\"version\": @", 1, 3, "it has version "},
       {"ranks", "\"ranks\": 2", "\"ranks\": @", 0, 1 << 20},
       {"kind", row, "[@,0,0,0,-1,1,-1,1]", 0, 255},
@@ -553,11 +558,11 @@ TEST(Json, HoldsNumbersAsFarAsTheyFit) {
       {"advance", "\"later\"", "\"loops\": [[[0,1,1,@]],[]], \"x\"", INT32_MIN,
        INT32_MAX, "adds too much"},
   };
-  for (const Field &field : fields) {
+  for (const NumericField &field : fields) {
     auto with = [&](const std::string &number) {
       std::string to = field.to;
       to.replace(to.find('@'), 1, number);
-      return judgeWith(field.from, to);
+      return readErrorAfter(field.from, to);
     };
     // What fits may be wrong elsewhere.
     using testing::Not;
@@ -587,36 +592,38 @@ TEST(Json, HoldsListsOfTheRightLength) {
     return text + "]";
   };
   const std::string row = "[0,0,0,0,-1,1,-1,1]";
-  EXPECT_EQ(judgeWith(row, list(64, "0")),
+  EXPECT_EQ(readErrorAfter(row, list(64, "0")),
             "program.json: an action has 64 numbers for 8 columns");
-  EXPECT_EQ(judgeWith(row, list(65, "0")),
+  EXPECT_EQ(readErrorAfter(row, list(65, "0")),
             "program.json: a list of `actions` is too long");
-  EXPECT_THAT(judgeWith("\"site\"]", "\"site\", \"new\"]"),
+  EXPECT_THAT(readErrorAfter("\"site\"]", "\"site\", \"new\"]"),
               HasSubstr("8 numbers for 9 columns"));
   std::string names = "\"site\"";
   for (int i = 8; i != 64; ++i)
     names += ", \"new\"";
-  EXPECT_THAT(judgeWith("\"site\"]", names + "]"),
+  EXPECT_THAT(readErrorAfter("\"site\"]", names + "]"),
               HasSubstr("8 numbers for 64 columns"));
-  EXPECT_THAT(judgeWith("\"site\"]", names + ", \"new\"]"),
+  EXPECT_THAT(readErrorAfter("\"site\"]", names + ", \"new\"]"),
               HasSubstr("there are too many columns"));
-  EXPECT_THAT(judgeWith("[0,8,31,0]", "[0,8,31]"),
+  EXPECT_THAT(readErrorAfter("[0,8,31,0]", "[0,8,31]"),
               HasSubstr("a site has fewer than 4 numbers"));
-  EXPECT_EQ(judgeWith("[0,8,31,0]", "[0,8,31,0,5]"), "");
-  EXPECT_THAT(judgeWith("[0,2]", "[0]"), HasSubstr("are not two numbers"));
-  EXPECT_THAT(judgeWith("[0,2]", "[0,2,2]"), HasSubstr("are not two numbers"));
-  EXPECT_THAT(judgeWith("[0,2]", "[2,0]"), HasSubstr("end before they begin"));
-  EXPECT_THAT(judgeWith("\"skip_edges\": []", "\"skip_edges\": [[0]]"),
+  EXPECT_EQ(readErrorAfter("[0,8,31,0]", "[0,8,31,0,5]"), "");
+  EXPECT_THAT(readErrorAfter("[0,2]", "[0]"), HasSubstr("are not two numbers"));
+  EXPECT_THAT(readErrorAfter("[0,2]", "[0,2,2]"),
+              HasSubstr("are not two numbers"));
+  EXPECT_THAT(readErrorAfter("[0,2]", "[2,0]"),
+              HasSubstr("end before they begin"));
+  EXPECT_THAT(readErrorAfter("\"skip_edges\": []", "\"skip_edges\": [[0]]"),
               HasSubstr("a skip edge is not two numbers"));
-  EXPECT_THAT(judgeWith("\"later\"", "\"preconnect\": [[0,1,1]], \"x\""),
+  EXPECT_THAT(readErrorAfter("\"later\"", "\"preconnect\": [[0,1,1]], \"x\""),
               HasSubstr("a pair of `preconnect` is not two numbers"));
   // The program is one level, its unknown key another.
-  EXPECT_EQ(
-      judgeWith("{\"a\": [[1]]}", std::string(63, '[') + std::string(63, ']')),
-      "");
-  EXPECT_THAT(
-      judgeWith("{\"a\": [[1]]}", std::string(64, '[') + std::string(64, ']')),
-      HasSubstr("it is nested too deeply"));
+  EXPECT_EQ(readErrorAfter("{\"a\": [[1]]}",
+                           std::string(63, '[') + std::string(63, ']')),
+            "");
+  EXPECT_THAT(readErrorAfter("{\"a\": [[1]]}",
+                             std::string(64, '[') + std::string(64, ']')),
+              HasSubstr("it is nested too deeply"));
 }
 
 TEST(Json, KeepsWhatTheFileSays) {
@@ -665,14 +672,14 @@ TEST(Json, KeepsWhatTheFileSays) {
   EXPECT_EQ(other.pipes[0].slices, 2u);
   EXPECT_EQ(other.ranks[1].receiveBuffers, 4u);
   EXPECT_EQ(other.kinds[0].kindClass, KindClass::Declared);
-  EXPECT_EQ(other.kinds[0].meeting, Meeting::Stages);
+  EXPECT_EQ(other.kinds[0].collective, Collective::Stages);
   EXPECT_EQ(other.kinds[0].restores, slot::Output);
   EXPECT_THAT(std::vector<int32_t>(other.kinds[0].stages.begin(),
                                    other.kinds[0].stages.end()),
               ElementsAre(0, -1));
-  EXPECT_EQ(other.kinds[1].meeting, Meeting::All);
-  EXPECT_EQ(other.kinds[2].meeting, Meeting::Replicas);
-  EXPECT_EQ(other.kinds[3].meeting, Meeting::Outside);
+  EXPECT_EQ(other.kinds[1].collective, Collective::All);
+  EXPECT_EQ(other.kinds[2].collective, Collective::Replicas);
+  EXPECT_EQ(other.kinds[3].collective, Collective::Outside);
 
   LoadedProgram edges = readJson(text(
       {{"\"rank_of_stage\": [0, 1]", "\"rank_of_stage\": [0, 1, 1, 0]"},
@@ -687,23 +694,23 @@ TEST(Json, KeepsWhatTheFileSays) {
 }
 
 TEST(Json, IsAnObjectOfThisForm) {
-  EXPECT_THAT(judge("true"), HasSubstr("is of another form"));
-  EXPECT_THAT(judge("5"), HasSubstr("is of another form"));
-  EXPECT_THAT(judge("\"x\""), HasSubstr("is of another form"));
-  EXPECT_THAT(judge("null"), HasSubstr("is of another form"));
-  EXPECT_THAT(judgeWith("\"backward\": true", "\"backward\": 1"),
+  EXPECT_THAT(readError("true"), HasSubstr("is of another form"));
+  EXPECT_THAT(readError("5"), HasSubstr("is of another form"));
+  EXPECT_THAT(readError("\"x\""), HasSubstr("is of another form"));
+  EXPECT_THAT(readError("null"), HasSubstr("is of another form"));
+  EXPECT_THAT(readErrorAfter("\"backward\": true", "\"backward\": 1"),
               HasSubstr("the value of `backward` is of another form"));
-  EXPECT_THAT(judgeWith("\"ranks\": 2", "\"ranks\": false"),
+  EXPECT_THAT(readErrorAfter("\"ranks\": 2", "\"ranks\": false"),
               HasSubstr("the value of `ranks` is of another form"));
-  EXPECT_THAT(judgeWith("\"letters\": \"B\"", "\"letters\": \"F\""),
+  EXPECT_THAT(readErrorAfter("\"letters\": \"B\"", "\"letters\": \"F\""),
               HasSubstr("kind `F` is there twice"));
-  EXPECT_THAT(judgeWith("\"letters\": \"F\", ", ""),
+  EXPECT_THAT(readErrorAfter("\"letters\": \"F\", ", ""),
               HasSubstr("a kind has no letters"));
-  EXPECT_THAT(judgeWith(", \"class\": \"compute\"", ""),
+  EXPECT_THAT(readErrorAfter(", \"class\": \"compute\"", ""),
               HasSubstr("kind `F` is of class ``"));
   // What was said of a kind is not said of the next.
-  EXPECT_THAT(judgeWith("{\"letters\": \"B\", \"class\": \"compute\"}",
-                        "{\"letters\": \"B\"}"),
+  EXPECT_THAT(readErrorAfter("{\"letters\": \"B\", \"class\": \"compute\"}",
+                             "{\"letters\": \"B\"}"),
               HasSubstr("kind `B` is of class ``"));
 }
 
@@ -751,8 +758,8 @@ TEST(Json, ReadsTensors) {
                    .program()
                    .shapesVary());
 
-  EXPECT_THAT(judge(with(R"([{"carries": []}])")), HasSubstr("on no edge"));
-  EXPECT_THAT(judge(with(R"([{"edge": [0,1]}, {"carries": []}])")),
+  EXPECT_THAT(readError(with(R"([{"carries": []}])")), HasSubstr("on no edge"));
+  EXPECT_THAT(readError(with(R"([{"edge": [0,1]}, {"carries": []}])")),
               HasSubstr("on no edge"));
   EXPECT_FALSE(
       readJson(with(R"([{"edge": [0,1], "shapes": "each"}, {"edge": [0,1]}])"))
@@ -760,19 +767,21 @@ TEST(Json, ReadsTensors) {
           .pipes[0]
           .tensors[1]
           .shapesVary);
-  EXPECT_THAT(judge(with(R"([{"edge": [0]}])")), HasSubstr("no two stages"));
-  EXPECT_THAT(judge(with(R"([{"edge": [0,1,1]}])")),
+  EXPECT_THAT(readError(with(R"([{"edge": [0]}])")),
               HasSubstr("no two stages"));
-  EXPECT_THAT(judge(with(R"([{"edge": [1,0]}])")),
+  EXPECT_THAT(readError(with(R"([{"edge": [0,1,1]}])")),
+              HasSubstr("no two stages"));
+  EXPECT_THAT(readError(with(R"([{"edge": [1,0]}])")),
               HasSubstr("no edge from stage 1 to stage 0"));
-  EXPECT_THAT(judge(with(R"([{"edge": [0,1], "shapes": "late"}])")),
+  EXPECT_THAT(readError(with(R"([{"edge": [0,1], "shapes": "late"}])")),
               HasSubstr("cannot be sent `late`"));
-  EXPECT_THAT(judge(with(R"([{"edge": [0,1], "carries": [{"name": "x"}]}])")),
-              HasSubstr("no name, or no type"));
-  EXPECT_THAT(judge(with(R"([{"edge": [0,1], "carries": [{"name": "x",
+  EXPECT_THAT(
+      readError(with(R"([{"edge": [0,1], "carries": [{"name": "x"}]}])")),
+      HasSubstr("no name, or no type"));
+  EXPECT_THAT(readError(with(R"([{"edge": [0,1], "carries": [{"name": "x",
  "type": "f32"}, {"type": "f32"}]}])")),
               HasSubstr("no name, or no type"));
-  EXPECT_THAT(judge(with(R"([{"edge": [0,1], "carries": [{"name": "x",
+  EXPECT_THAT(readError(with(R"([{"edge": [0,1], "carries": [{"name": "x",
  "type": "f32", "dims": [-2]}]}])")),
               HasSubstr("the size -2"));
 }
@@ -795,12 +804,12 @@ TEST(Json, ReadsLoops) {
   EXPECT_THAT(runNotes(program)[0].done,
               ElementsAre("0F0", "0F1", "0F3", "0F5", "0F4", "0F2"));
   EXPECT_EQ(runNotes(readJson(with(""))).front().done.size(), 3u);
-  EXPECT_EQ(judge(with(", \"peak_activations\": [3]")), "");
-  EXPECT_THAT(judge(with(", \"peak_activations\": [2]")),
+  EXPECT_EQ(readError(with(", \"peak_activations\": [3]")), "");
+  EXPECT_THAT(readError(with(", \"peak_activations\": [2]")),
               HasSubstr("begins more activations than the 2"));
 
   auto wrong = [&](const std::string &loops) {
-    return judge(with(", \"loops\": " + loops));
+    return readError(with(", \"loops\": " + loops));
   };
   EXPECT_THAT(wrong("[]"), "");
   EXPECT_THAT(wrong("[[],[]]"), HasSubstr("`loops` for 2 of 1 ranks"));
@@ -820,20 +829,20 @@ TEST(Json, ReadsLoops) {
               HasSubstr("no microbatch 9223372028264841219"));
   EXPECT_THAT(wrong("[[[1,1,4294967296,1]]]"), HasSubstr("loops: 4294967296"));
   EXPECT_THAT(wrong("[[[1,1,2,2147483648]]]"), HasSubstr("adds too much"));
-  EXPECT_THAT(judge(with(", \"peak_activations\": [1,1]")),
+  EXPECT_THAT(readError(with(", \"peak_activations\": [1,1]")),
               HasSubstr("`peak_activations` for 2 of 1 ranks"));
 }
 
 TEST(Json, DamageIsAnErrorOrAnotherProgram) {
   size_t end = pair.rfind('}');
   for (size_t size = 0; size != end; ++size)
-    ASSERT_NE(judge(pair.substr(0, size)), "") << size;
+    ASSERT_NE(readError(pair.substr(0, size)), "") << size;
   size_t refused = 0, tried = 0;
   for (size_t i = 0; i != end; ++i)
     for (char c : {'0', '1', '7', '-', 'x', ',', ']', '"'}) {
       std::string text = pair;
       text[i] = c;
-      refused += judge(text) != "";
+      refused += readError(text) != "";
       ++tried;
     }
   // A place, a phase or the name of something unknown may change unseen.

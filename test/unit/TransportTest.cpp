@@ -37,7 +37,7 @@ public:
     program.editHead().hasBackward = below(random, 2);
     program.editHead().pipes.push_back(pipe);
     rows.assign(program.numRanks(), {});
-    inOrder(program);
+    isInQueueOrder(program);
     disturb();
     for (std::vector<Action> &rank : rows) {
       program.editRows().beginRank();
@@ -49,7 +49,7 @@ public:
 
 private:
   /// Every action in one order that all ranks could follow together.
-  void inOrder(const Program &program) {
+  void isInQueueOrder(const Program &program) {
     const Pipe &pipe = program.pipes()[0];
     for (uint32_t mb = 0; mb != pipe.numMicrobatches; ++mb) {
       for (uint32_t stage = 0; stage != pipe.numStages(); ++stage)
@@ -221,7 +221,7 @@ private:
     return true;
   }
 
-  bool areEnds(const Row &send, const Row &recv) const {
+  bool areSendAndReceive(const Row &send, const Row &recv) const {
     return info(send).kindClass == KindClass::Send &&
            info(recv).kindClass == KindClass::Recv &&
            info(send).defines == info(recv).defines &&
@@ -232,19 +232,21 @@ private:
   bool canComplete(const Row &row) const {
     auto started = [](const Row &row) { return row.started; };
     if (info(row).kindClass == KindClass::Recv)
-      return started(*llvm::find_if(
-          rows, [&](const Row &other) { return areEnds(other, row); }));
+      return started(*llvm::find_if(rows, [&](const Row &other) {
+        return areSendAndReceive(other, row);
+      }));
     if (info(row).kindClass == KindClass::Compute ||
         transport.sendWait == SendWait::Nothing)
       return true;
     if (transport.sendWait == SendWait::Receive)
-      return started(*llvm::find_if(
-          rows, [&](const Row &other) { return areEnds(row, other); }));
-    return hasRoom(row);
+      return started(*llvm::find_if(rows, [&](const Row &other) {
+        return areSendAndReceive(row, other);
+      }));
+    return hasCapacity(row);
   }
 
   /// The receive that is `capacity` before it on its edge has ended.
-  bool hasRoom(const Row &send) const {
+  bool hasCapacity(const Row &send) const {
     RankId to = rankOf(send.action.peer);
     size_t position = 0;
     for (const Row &row : rows)

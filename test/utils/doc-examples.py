@@ -24,7 +24,7 @@ root = Path(__file__).resolve().parents[2]
 environment = os.environ | {"PPCC_INCLUDE": str(root / "include")}
 
 
-def blocks(page):
+def fenced_blocks(page):
     """(line, info, text) of each fenced block."""
     lines = page.read_text().splitlines()
     start = None
@@ -47,8 +47,8 @@ def matches(expected, actual):
 
 
 class Runner:
-    def __init__(self, ppcc, folder, has):
-        self.ppcc, self.folder, self.has = ppcc, folder, has
+    def __init__(self, ppcc, folder, available):
+        self.ppcc, self.folder, self.available = ppcc, folder, available
         self.passed, self.failures = 0, []
 
     def run(self, command, **options):
@@ -56,7 +56,7 @@ class Runner:
             command, cwd=self.folder, capture_output=True, text=True, timeout=250, env=environment, **options
         )
 
-    def verdict(self, where, problem):
+    def record(self, where, problem):
         if problem is None:
             self.passed += 1
         else:
@@ -71,10 +71,10 @@ class Runner:
         has_schedule = re.search(r"^schedule ", text, re.M)
         result = self.run([self.ppcc, path.name, "--check" if has_schedule or code else "--emit=ast"])
         if code is None:
-            self.verdict(where, None if result.returncode == 0 else result.stderr)
+            self.record(where, None if result.returncode == 0 else result.stderr)
         else:
             found = result.returncode == 1 and f"[{code}]" in result.stderr
-            self.verdict(where, None if found else f"expected {code}, got:\n{result.stderr}")
+            self.record(where, None if found else f"expected {code}, got:\n{result.stderr}")
 
     def console(self, where, text):
         for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
@@ -84,21 +84,21 @@ class Runner:
             result = self.run([str(Path(self.ppcc).with_name(words[0])), *words[1:]])
             actual = result.stdout + result.stderr
             problem = None if matches(expected, actual) else f"`{command}` printed:\n{actual}"
-            self.verdict(where, problem)
+            self.record(where, problem)
 
     def script(self, where, interpreter, text):
         result = self.run([interpreter], input=text)
-        self.verdict(where, None if result.returncode == 0 else result.stdout + result.stderr)
+        self.record(where, None if result.returncode == 0 else result.stdout + result.stderr)
 
     def page(self, page):
-        for line, info, text in blocks(page):
+        for line, info, text in fenced_blocks(page):
             words, where = info.split(), f"{page.name}:{line}"
             needs = {word.removeprefix("with=") for word in words if word.startswith("with=")}
-            if needs - self.has:
+            if needs - self.available:
                 continue
             words = [word for word in words if not word.startswith("with=")]
             if len(words) == 2 and "/" in words[1]:
-                self.verdict(where, None if (root / words[1]).read_text() == text else f"{words[1]} is another text")
+                self.record(where, None if (root / words[1]).read_text() == text else f"{words[1]} is another text")
             elif words[:1] == ["pp"] and "fragment" not in words:
                 self.schedule(where, words, text)
             elif words[:1] == ["console"]:
@@ -110,13 +110,13 @@ class Runner:
 
 
 def main():
-    has = {word.removeprefix("--with=") for word in sys.argv[1:] if word.startswith("--with=")}
+    available = {word.removeprefix("--with=") for word in sys.argv[1:] if word.startswith("--with=")}
     tool, *pages = [word for word in sys.argv[1:] if not word.startswith("--with=")]
     ppcc = str(Path(shutil.which(tool)).resolve())
     passed, failures = 0, []
     for name in pages:
         with tempfile.TemporaryDirectory() as folder:
-            runner = Runner(ppcc, Path(folder), has)
+            runner = Runner(ppcc, Path(folder), available)
             runner.page(Path(name))
             passed, failures = passed + runner.passed, failures + runner.failures
     assert passed or failures, "no examples"

@@ -25,8 +25,9 @@ static void printNumbers(const Claim &claim) {
 
 /// Of a model, where there are several.
 static std::string nameOf(const Certificate &certificate, size_t model) {
-  return certificate.given.size() == 1 ? ""
-                                       : " (" + std::to_string(model) + ")";
+  return certificate.assumptions.size() == 1
+             ? ""
+             : " (" + std::to_string(model) + ")";
 }
 
 int main(int argc, char **argv) {
@@ -41,7 +42,7 @@ int main(int argc, char **argv) {
   auto certificate = readCertificate((*text)->getBuffer());
   if (!certificate)
     return fail(argv[1] + (": " + toString(certificate.takeError())));
-  for (const auto &[i, given] : llvm::enumerate(certificate->given))
+  for (const auto &[i, given] : llvm::enumerate(certificate->assumptions))
     llvm::outs() << "given" << nameOf(*certificate, i) << ": " << given.text
                  << '\n';
   const auto &microbatches = certificate->microbatches;
@@ -50,13 +51,13 @@ int main(int argc, char **argv) {
                                 : "what M has to do with the microbatches")
                << '\n';
   bool isGood = true;
-  std::map<std::string, size_t> shown; // Ranges, by what is shown of them.
+  std::map<std::string, size_t> proven; // Ranges, by what is proven of them.
   size_t unchecked = 0;
   for (const Claim &claim : certificate->claims) {
     printNumbers(claim);
     llvm::outs() << ' ' << claim.verdict;
     // What the source says, and what was given up, no rows can show.
-    if (!claim.isShown()) {
+    if (!claim.needsChecking()) {
       llvm::outs() << ": not checked\n";
       ++unchecked;
       continue;
@@ -69,19 +70,19 @@ int main(int argc, char **argv) {
     if (claim.verdict == "right")
       llvm::outs() << " on " << llvm::join(claim.transports, ", ");
     else
-      ++shown[claim.verdict];
+      ++proven[claim.verdict];
     for (const std::string &transport : claim.transports)
-      ++shown[claim.verdict + " on " + transport];
+      ++proven[claim.verdict + " on " + transport];
     if (claim.makespan) {
       llvm::outs() << "; makespan " << claim.makespan->text("M") << " on "
-                   << claim.timed;
-      ++shown["makespan on " + claim.timed];
+                   << claim.makespanTransport;
+      ++proven["makespan on " + claim.makespanTransport];
     }
     if (claim.fits) {
       llvm::outs() << "; within the limits of memory";
-      ++shown["memory"];
+      ++proven["memory"];
     }
-    for (const auto &[i, given] : llvm::enumerate(certificate->given))
+    for (const auto &[i, given] : llvm::enumerate(certificate->assumptions))
       if (given.model == claim.evidence->model)
         llvm::outs() << nameOf(*certificate, i);
     llvm::outs() << '\n';
@@ -91,10 +92,10 @@ int main(int argc, char **argv) {
   if (!isGood)
     return fail("the certificate does not show what it claims");
   llvm::outs() << "shown:";
-  for (const auto &[what, number] : shown)
-    llvm::outs() << (what == shown.begin()->first ? " " : ", ") << what
+  for (const auto &[what, number] : proven)
+    llvm::outs() << (what == proven.begin()->first ? " " : ", ") << what
                  << " in " << number;
-  llvm::outs() << (shown.empty() ? " nothing" : "") << ", of "
+  llvm::outs() << (proven.empty() ? " nothing" : "") << ", of "
                << certificate->claims.size()
                << " ranges; not checked: " << unchecked << '\n';
 }

@@ -75,7 +75,7 @@ test("the timeline is in a panel, with the options of the file", async () => {
   state.activeTextEditor = { document: { languageId: "pp", uri: uri(file), getText: () => text("F") } };
   await run();
   const [panel] = state.panels;
-  assert.match(panel.webview.html, /<iframe title="Timeline">[^]*follow\(\)/);
+  assert.match(panel.webview.html, /<iframe title="Timeline">[^]*pollBuilds\(\)/);
   assert.match(panel.webview.html, /content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"[^]*window\.ask = /);
   let asked = 0;
   const ask = async (path) => {

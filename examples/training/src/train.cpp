@@ -14,18 +14,18 @@ struct Scale : StageHooks {
   double weight = 0.5, gradient = 0;
   std::map<uint32_t, double> kept; // What the backward needs, by microbatch.
 
-  double forward(const Work &work, const Inputs<double> &inputs) {
+  double forward(const ActionContext &work, const Inputs<double> &inputs) {
     double x = work.isFirst() ? work.microbatch + 1 : inputs[0];
     kept[work.microbatch] = x;
     return weight * x;
   }
-  double backward(const Work &work, double *outputGrad) {
+  double backward(const ActionContext &work, double *outputGrad) {
     double x = kept[work.microbatch];
     double dy = outputGrad ? *outputGrad : weight * x; // The last: d(y*y/2)/dy.
     gradient += dy * x;
     return dy * weight;
   }
-  void release(const Work &work) { kept.erase(work.microbatch); }
+  void release(const ActionContext &work) { kept.erase(work.microbatch); }
 };
 
 int main() try {

@@ -11,7 +11,7 @@ enum class BubbleCause : uint8_t {
   Rank,          ///< Another rank computes what it needs.
   Communication, ///< What it needs is computed, and on its way or queued.
   End,           ///< Nothing: its work is done, others still run.
-  Lane,          ///< An action on another lane of its own has not ended.
+  Channel,       ///< An action on another lane of its own has not ended.
 };
 
 /// A time in which a rank computes nothing, for one reason.
@@ -32,7 +32,7 @@ public:
   void walk(RankId rank, function_ref<void(const Bubble &)> visit);
 
 private:
-  uint32_t computeBehind(uint32_t row);
+  uint32_t computeOrigin(uint32_t row);
   void split(Bubble gap, RankId rank, uint32_t cause,
              function_ref<void(const Bubble &)> visit);
 

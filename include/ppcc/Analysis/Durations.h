@@ -37,21 +37,22 @@ public:
   /// How long before the end of its action or group a row gives to other stages
   /// what it made, and how long after the begin it needs what it reads from
   /// them; see hook in NodeGraphs.h.
-  struct Slack {
+  struct HookOffsets {
     Time early = 0, late = 0;
   };
   /// That of each row; empty where none has any. O(actions).
-  std::vector<Slack> slacks(const Program &program) const;
+  std::vector<HookOffsets> hookOffsets(const Program &program) const;
   /// Whether any row has some.
-  bool hasSlack() const { return hasHooks; }
+  bool hasHookOffsets() const { return hasHooks; }
 
   /// The time of a microbatch's message between two stages of a pipe that are
   /// on different ranks.
   Time ofEdge(PipeId pipe, StageId from, StageId to,
               uint32_t microbatch) const {
-    const Way &way = wayOf(pipe, from, to);
-    return way.bandwidth == 0 ? way.latency
-                              : way.latency + transfer(way, pipe, microbatch);
+    const EdgeCost &edgeCost = edgeCostOf(pipe, from, to);
+    return edgeCost.bandwidth == 0
+               ? edgeCost.latency
+               : edgeCost.latency + transfer(edgeCost, pipe, microbatch);
   }
   /// The same for a send or receive.
   Time ofMessage(const Program &program, const Action &action) const {
@@ -62,8 +63,8 @@ public:
 
   /// Gives every edge between ranks this time.
   void setLatency(Time time) {
-    ways = {{time}};
-    otherWays.clear();
+    edgeCosts = {{time}};
+    edgeCostOverrides.clear();
   }
 
   /// Whether all actions and this many messages, one after another, take at
@@ -72,37 +73,39 @@ public:
 
 private:
   /// What a message takes: this time, and that of its bytes.
-  struct Way {
+  struct EdgeCost {
     Time latency = 0;
     Amount bytes = 0, bandwidth = 0; ///< 0 where the time of all is known.
-    bool operator==(const Way &) const = default;
+    bool operator==(const EdgeCost &) const = default;
   };
   using EdgeKey = std::pair<uint64_t, uint32_t>; ///< Pipe and `from`; `to`.
   static EdgeKey keyOf(PipeId pipe, StageId from, StageId to) {
     return {uint64_t(pipe.value) << 32 | from.value, to.value};
   }
-  const Way &wayOf(PipeId pipe, StageId from, StageId to) const {
-    if (!otherWays.empty())
-      if (auto found = otherWays.find(keyOf(pipe, from, to));
-          found != otherWays.end())
+  const EdgeCost &edgeCostOf(PipeId pipe, StageId from, StageId to) const {
+    if (!edgeCostOverrides.empty())
+      if (auto found = edgeCostOverrides.find(keyOf(pipe, from, to));
+          found != edgeCostOverrides.end())
         return found->second;
-    return ways[ways.size() == 1 ? 0 : stages(pipe, std::min(from, to))];
+    return edgeCosts[edgeCosts.size() == 1 ? 0
+                                           : stages(pipe, std::min(from, to))];
   }
-  Time transfer(const Way &way, PipeId pipe, uint32_t microbatch) const;
+  Time transfer(const EdgeCost &edgeCost, PipeId pipe,
+                uint32_t microbatch) const;
 
   void addEdges(const Program &program);
   /// What the action takes by itself, or its nodes one after another.
-  Time longest(const Action &action) const;
+  Time maxDuration(const Action &action) const;
   Time ofGroup(Time sum, Time longest) const;
 
   StageNumbering stages;
   size_t stride = 1; ///< Stages of all pipes; 1 when the costs are the same on
                      ///< every stage.
-  std::vector<Time> table; ///< By kind and stage.
-  std::vector<Way> ways;   ///< Of edges, by the lower stage; one when they are
-                           ///< the same on all.
+  std::vector<Time> table;         ///< By kind and stage.
+  std::vector<EdgeCost> edgeCosts; ///< Of edges, by the lower stage; one when
+                                   ///< they are the same on all.
   /// Of those of which more is known: of ranks, or tensors.
-  DenseMap<EdgeKey, Way> otherWays;
+  DenseMap<EdgeKey, EdgeCost> edgeCostOverrides;
   MicrobatchScales scales;
   Cost group = Cost::GroupSum;       ///< Or GroupMax, or Overlap.
   Time ofGroups = cost::unit;        ///< The factor of the rule, or the time.
@@ -112,8 +115,8 @@ private:
 
 /// Of a row of all stages, those that a setting is about.
 template <class T>
-MutableArrayRef<T> cellsOf(const CostSetting &setting, const Program &program,
-                           MutableArrayRef<T> row) {
+MutableArrayRef<T> stageRange(const CostSetting &setting,
+                              const Program &program, MutableArrayRef<T> row) {
   if (!setting.pipe)
     return row;
   return row.slice(StageNumbering(program.pipes())(*setting.pipe, StageId(0)),
@@ -121,7 +124,7 @@ MutableArrayRef<T> cellsOf(const CostSetting &setting, const Program &program,
 }
 /// Puts the values of a setting, one for all or one for each, into a row of all
 /// stages: into those of its pipe, if it has one.
-void spread(const CostSetting &setting, const Program &program,
-            MutableArrayRef<int64_t> row);
+void broadcast(const CostSetting &setting, const Program &program,
+               MutableArrayRef<int64_t> row);
 
 } // namespace ppcc

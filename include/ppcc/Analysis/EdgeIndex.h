@@ -9,15 +9,15 @@ namespace ppcc {
 /// A message that an edge between ranks needs: one slot of one microbatch from
 /// a stage to a stage on another rank.
 struct Message {
-  uint32_t number = 0; ///< Counts the messages of the program.
-  uint32_t edge = 0;   ///< Counts the edges between stages.
-  uint32_t lane = 0;   ///< The pair of ranks that it passes between.
+  uint32_t number = 0;  ///< Counts the messages of the program.
+  uint32_t edge = 0;    ///< Counts the edges between stages.
+  uint32_t channel = 0; ///< The pair of ranks that it passes between.
 };
 
 /// The ranks that messages go from and to.
-struct Lane {
+struct Channel {
   RankId from, to;
-  auto operator<=>(const Lane &) const = default;
+  auto operator<=>(const Channel &) const = default;
 };
 
 /// The way of one slot from a stage to a stage that reads it.
@@ -29,7 +29,7 @@ struct Edge {
   uint8_t slotBit = 0;
   uint32_t firstMessage = none; ///< Of the pipe's first microbatch; the others
                                 ///< follow. `none` within a rank.
-  uint32_t lane = none;         ///< `none` within a rank.
+  uint32_t channel = none;      ///< `none` within a rank.
 };
 
 /// The edges between stages, and numbers for the messages that they need when
@@ -47,7 +47,7 @@ public:
   /// In the order of pipe, `from`, slot and `to`.
   ArrayRef<Edge> edges() const { return edgeRows; }
   /// The directed pairs of ranks with edges between them, sorted.
-  ArrayRef<Lane> lanes() const { return laneRows; }
+  ArrayRef<Channel> channels() const { return channelRows; }
 
   /// The message that brings `slotBit` of stage `from` to stage `to`; nothing
   /// when no edge between ranks asks for it.
@@ -86,13 +86,13 @@ private:
            (slotBit == slot::InputGrad);
   }
   void addEdges();
-  void addLanes();
+  void addChannels();
   bool numberMessages();
 
   StageNumbering stages;
   std::vector<uint32_t> edgeStarts; ///< Into `edgeRows`; by edgeRow.
   std::vector<Edge> edgeRows;
-  std::vector<Lane> laneRows;
+  std::vector<Channel> channelRows;
   uint64_t messages = 0;
   bool isNumbered = false;
 };
@@ -118,11 +118,11 @@ inline std::optional<Message> EdgeIndex::find(PipeId pipe, StageId from,
     return std::nullopt;
   }
   const Edge &edge = edgeRows[number];
-  if (edge.lane == Edge::none)
+  if (edge.channel == Edge::none)
     return std::nullopt;
   return Message{edge.firstMessage + microbatch -
                      program.pipe(pipe).firstMicrobatch,
-                 number, edge.lane};
+                 number, edge.channel};
 }
 
 inline std::optional<Message> EdgeIndex::of(const Action &action) const {

@@ -10,8 +10,8 @@ namespace ppcc {
 class EventGraph : private EventRun<NoClock> {
 public:
   using EventRun::EventRun;
-  using EventRun::Lack;
-  using EventRun::lack;
+  using EventRun::MissingDependence;
+  using EventRun::missingDependence;
   using EventRun::run;
 
   /// A unit at the head of its queues that cannot go on, and one thing that it
@@ -26,8 +26,8 @@ public:
   /// All that blocks the program, sorted by unit, after a run() that gave
   /// false. The messages are paired.
   std::vector<Block> blocks();
-  /// The shortest circle of them, as WaitCycle.h has it.
-  std::vector<Block> shortestCircle();
+  /// The shortest cycle of them, as WaitCycle.h has it.
+  std::vector<Block> shortestCycle();
 
   /// Whether a row has started, in that run.
   bool hasStarted(ActionId row) const { return state(row) != Waiting; }

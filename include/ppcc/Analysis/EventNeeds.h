@@ -9,12 +9,12 @@ namespace ppcc {
 
 /// Why an action cannot start or end.
 enum class NeedKind : uint8_t {
-  Queue, ///< The action before it in its queue must have ended.
-  Issue, ///< So must the compute action before it on its rank.
-  Data,  ///< So must the action that makes, or receives, what it reads.
-  Start, ///< The other end of its message, or all that meet with it, must have
-         ///< started.
-  Room,  ///< A receive must be through, so that the send can be stored.
+  Queue,  ///< The action before it in its queue must have ended.
+  Issue,  ///< So must the compute action before it on its rank.
+  Data,   ///< So must the action that makes, or receives, what it reads.
+  Start,  ///< The other end of its message, or all that meet with it, must have
+          ///< started.
+  Buffer, ///< A receive must be through, so that the send can be stored.
 };
 
 /// What an action waits for: a row of another action.
@@ -24,11 +24,11 @@ struct Need {
 };
 
 /// What messages do to the actions of a program.
-struct Surroundings {
+struct ExecutionModel {
   const Transport *transport = nullptr; ///< None: actions wait for data alone.
   /// Without a transport: each rank runs all its rows in one line, messages in
   /// no time; else its lanes run side by side, and messages are left out.
-  bool inLine = false;
+  bool inProgramOrder = false;
 };
 
 /// What each row waits for, before it starts and before it ends. It is not
@@ -37,13 +37,15 @@ struct Surroundings {
 class EventNeeds {
 public:
   /// A compute action that needs a message without a receive.
-  struct Lack {
+  struct MissingDependence {
     ActionId row;
     StageId source;
     uint8_t slotBit;
   };
   /// The first one met, which was not waited for.
-  std::optional<Lack> lack() const { return firstLack; }
+  std::optional<MissingDependence> missingDependence() const {
+    return firstMissing;
+  }
   /// Whether all that was read is made somewhere.
   bool isWhole() const { return whole; }
 
@@ -56,21 +58,22 @@ protected:
     ActionId other(ActionId row) const { return row == send ? recv : send; }
   };
 
-  /// With `notesData` it keeps by stage and microbatch what is there, for a
+  /// With `recordsData` it keeps by stage and microbatch what is there, for a
   /// quick look.
   EventNeeds(const Program &program, const ProgramIndex &index,
-             const MessageIndex *messages, Surroundings around, bool notesData);
+             const MessageIndex *messages, ExecutionModel model,
+             bool recordsData);
 
   State state(ActionId row) const {
-    return static_cast<State>(states[row.value] & ~awaited);
+    return static_cast<State>(states[row.value] & ~hasWaiters);
   }
   void setState(ActionId row, State state) {
-    states[row.value] = (states[row.value] & awaited) | state;
+    states[row.value] = (states[row.value] & hasWaiters) | state;
   }
   bool met(Need need) const {
     static constexpr State enough[] = {/*Queue=*/Ended, /*Issue=*/Ended,
                                        /*Data=*/Ended,
-                                       /*Start=*/Started, /*Room=*/Completed};
+                                       /*Start=*/Started, /*Buffer=*/Completed};
     return state(need.row) >= enough[static_cast<size_t>(need.kind)];
   }
   bool isCompute(ActionId row) const { return program.kindOf(row).isCompute(); }
@@ -78,7 +81,7 @@ protected:
   bool isMember(ActionId row, ActionId begin) const {
     if (row == begin)
       return true;
-    if (hasLanes && (isApart(row) || isApart(begin)))
+    if (hasLanes && (hasQueueOfItsOwn(row) || hasQueueOfItsOwn(begin)))
       return false;
     return !splitsGroups || isCompute(row) == isCompute(begin);
   }
@@ -86,7 +89,7 @@ protected:
     return !skipsMessages || isCompute(row);
   }
   uint32_t queueOf(ActionId row, RankId rank) const {
-    return around.inLine ? rank.value : numbers.of(program[row], rank);
+    return model.inProgramOrder ? rank.value : numbers.of(program[row], rank);
   }
 
   template <class Clock, class Visit>
@@ -95,15 +98,15 @@ protected:
   std::optional<Ends> endsOf(ActionId row) const;
   std::optional<Need> endNeed(ActionId row, Ends ends) const;
   /// Notes what a row that ended leaves for others.
-  void handOn(ActionId row) {
+  void recordResult(ActionId row) {
     if (!pairs.empty())
-      noteData(row);
+      recordData(row);
   }
 
   const Program &program;
   const ProgramIndex &index;
   const MessageIndex *messages;
-  const Surroundings around;
+  const ExecutionModel model;
   const QueueLayout layout;
   const bool hasStreams, hasLanes;
   /// Messages keep no action waiting, nor are there rules that name them.
@@ -113,24 +116,24 @@ protected:
   const GroupIndex groups;
   const Queues numbers;
   /// Beside the state of a row: a queue waits for its end.
-  static constexpr uint8_t awaited = 0x80;
-  std::vector<uint8_t> states;   ///< By row.
-  std::vector<uint32_t> issued;  ///< By row: as issuedBehind().
-  std::vector<uint32_t> rooms;   ///< By row, with a capacity: of a send the
-                                 ///< receive that makes room for it,
-  std::vector<uint32_t> roomFor; ///< and of that the send.
+  static constexpr uint8_t hasWaiters = 0x80;
+  std::vector<uint8_t> states;         ///< By row.
+  std::vector<uint32_t> issued;        ///< By row: as issuePredecessors().
+  std::vector<uint32_t> bufferFreedBy; ///< By row, with a capacity: of a send
+                                       ///< the receive that makes room for it,
+  std::vector<uint32_t> sendAwaiting; ///< and of that the send.
 
 private:
   /// Whether a row has a queue beside those of compute actions and messages.
-  bool isApart(ActionId row) const {
+  bool hasQueueOfItsOwn(ActionId row) const {
     return hasLanes && hasOwnQueue(program.kindOf(row), layout);
   }
   template <class Clock>
-  Time headStart(ActionId row, uint32_t issuedAfter, const Clock &clock) const;
-  std::optional<ActionId> makerOf(const Action &action, StageId stage,
-                                  uint8_t slotBit);
-  bool surelyHasData(ActionId row);
-  void noteData(ActionId row);
+  Time sendLead(ActionId row, uint32_t issuedAfter, const Clock &clock) const;
+  std::optional<ActionId> producerOf(const Action &action, StageId stage,
+                                     uint8_t slotBit);
+  bool isDataKnownReady(ActionId row);
+  void recordData(ActionId row);
   uint8_t &pairOf(const Action &action, StageId stage) {
     return pairs[pairNumbers(action.pipe, stage, action.microbatch)];
   }
@@ -142,42 +145,43 @@ private:
   /// those that were received.
   std::vector<uint8_t> pairs;
   const PairNumbering pairNumbers;
-  std::optional<Lack> firstLack;
+  std::optional<MissingDependence> firstMissing;
   bool whole = true;
 };
 
 inline EventNeeds::EventNeeds(const Program &program, const ProgramIndex &index,
-                              const MessageIndex *messages, Surroundings around,
-                              bool notesData)
-    : program(program), index(index), messages(messages), around(around),
-      layout(around.transport ? around.transport->layout
-             : around.inLine  ? QueueLayout::One
-                              : QueueLayout::StreamPerEdge),
-      hasStreams(around.transport && around.transport->hasStreams()),
-      hasLanes(!around.inLine && program.kinds().hasBeside()),
-      skipsMessages(!around.transport &&
-                    (!around.inLine || !program.kinds().hasDeclared())),
+                              const MessageIndex *messages,
+                              ExecutionModel model, bool recordsData)
+    : program(program), index(index), messages(messages), model(model),
+      layout(model.transport        ? model.transport->layout
+             : model.inProgramOrder ? QueueLayout::One
+                                    : QueueLayout::StreamPerEdge),
+      hasStreams(model.transport && model.transport->hasStreams()),
+      hasLanes(!model.inProgramOrder && program.kinds().hasAsync()),
+      skipsMessages(!model.transport &&
+                    (!model.inProgramOrder || !program.kinds().hasDeclared())),
       splitsGroups(hasStreams || skipsMessages), groups(program),
-      numbers(program, around.transport ? messages : nullptr, layout),
+      numbers(program, model.transport ? messages : nullptr, layout),
       states(program.size(), Waiting), pairNumbers(program.pipes()) {
   if (hasStreams || hasLanes)
-    issued = issuedBehind(program, layout);
-  if (around.transport && around.transport->sendWait == SendWait::Capacity) {
-    rooms = roomMakers(program, *messages, around.transport->capacity);
-    roomFor.resize(program.size(), none);
+    issued = issuePredecessors(program, layout);
+  if (model.transport && model.transport->sendWait == SendWait::Capacity) {
+    bufferFreedBy =
+        bufferFreeingReceives(program, *messages, model.transport->capacity);
+    sendAwaiting.resize(program.size(), none);
     for (ActionId row : program.rows())
-      if (rooms[row.value] != none)
-        roomFor[rooms[row.value]] = row.value;
+      if (bufferFreedBy[row.value] != none)
+        sendAwaiting[bufferFreedBy[row.value]] = row.value;
   }
-  if (notesData && !program.kinds().hasDeclared())
+  if (recordsData && !program.kinds().hasDeclared())
     pairs.resize(pairNumbers.size());
 }
 
 /// Whether the data that a row reads is there; false where that takes a closer
 /// look.
-inline bool EventNeeds::surelyHasData(ActionId row) {
+inline bool EventNeeds::isDataKnownReady(ActionId row) {
   const KindInfo &info = program.kindOf(row);
-  if (info.isRecv() || (!around.transport && !info.isCompute()))
+  if (info.isRecv() || (!model.transport && !info.isCompute()))
     return true;
   Action action = program[row];
   uint8_t own = pairOf(action, action.stage);
@@ -186,23 +190,22 @@ inline bool EventNeeds::surelyHasData(ActionId row) {
   const Pipe &pipe = program.pipe(action.pipe);
   if ((own & info.needs) != info.needs || pipe.slices != 1)
     return false;
-  for (uint8_t slotBit : slotsIn(info.defines & slot::moving)) {
+  for (uint8_t slotBit : slotsIn(info.defines & slot::crossStage)) {
     auto sources = index.sourcesOf(action.pipe, action.stage, slotBit);
     if (sources.empty())
       continue;
-    bool isLocal =
-        !around.transport || pipe.rankOfStage[sources[0].value] ==
-                                 pipe.rankOfStage[action.stage.value];
-    uint8_t come = isLocal ? pairOf(action, sources[0]) : own >> slot::count;
-    if (sources.size() != 1 || !(come & slotBit))
+    bool isLocal = !model.transport || pipe.rankOfStage[sources[0].value] ==
+                                           pipe.rankOfStage[action.stage.value];
+    uint8_t arrived = isLocal ? pairOf(action, sources[0]) : own >> slot::count;
+    if (sources.size() != 1 || !(arrived & slotBit))
       return false;
   }
   return true;
 }
 
-inline void EventNeeds::noteData(ActionId row) {
+inline void EventNeeds::recordData(ActionId row) {
   const KindInfo &info = program.kindOf(row);
-  if (info.isSend() || (!info.isCompute() && !around.transport))
+  if (info.isSend() || (!info.isCompute() && !model.transport))
     return;
   Action action = program[row];
   pairOf(action, action.stage) |=
@@ -211,7 +214,7 @@ inline void EventNeeds::noteData(ActionId row) {
 
 /// Who makes a slot for `action`; nothing, and noted, when nobody does.
 inline std::optional<ActionId>
-EventNeeds::makerOf(const Action &action, StageId stage, uint8_t slotBit) {
+EventNeeds::producerOf(const Action &action, StageId stage, uint8_t slotBit) {
   auto maker = index.definer(action.pipe, stage, action.microbatch, slotBit);
   whole &= maker.has_value();
   return maker;
@@ -228,10 +231,11 @@ inline std::optional<EventNeeds::Ends> EventNeeds::endsOf(ActionId row) const {
 
 /// What a message waits for that has started.
 inline std::optional<Need> EventNeeds::endNeed(ActionId row, Ends ends) const {
-  if (row == ends.recv || around.transport->sendWait == SendWait::Receive)
+  if (row == ends.recv || model.transport->sendWait == SendWait::Receive)
     return Need{NeedKind::Start, ends.other(row)};
-  if (uint32_t room = rooms.empty() ? none : rooms[row.value]; room != none)
-    return Need{NeedKind::Room, ActionId(room)};
+  if (uint32_t room = bufferFreedBy.empty() ? none : bufferFreedBy[row.value];
+      room != none)
+    return Need{NeedKind::Buffer, ActionId(room)};
   return std::nullopt;
 }
 
@@ -244,11 +248,11 @@ bool EventNeeds::forEachNeed(ActionId row, uint32_t before, uint32_t &rule,
                              const Clock &clock, const Visit &visit) {
   if (uint32_t other = issued.empty() ? none : issued[row.value];
       other != none && !visit(Need{NeedKind::Issue, ActionId(other)},
-                              -headStart(row, other, clock)))
+                              -sendLead(row, other, clock)))
     return false;
   if (before != none && !visit(Need{NeedKind::Queue, ActionId(before)}, 0))
     return false;
-  if (!pairs.empty() && surelyHasData(row))
+  if (!pairs.empty() && isDataKnownReady(row))
     return true;
   auto visitData = [&](std::optional<ActionId> maker, Time delay = 0) {
     return !maker || visit(Need{NeedKind::Data, *maker}, delay);
@@ -264,15 +268,15 @@ bool EventNeeds::forEachNeed(ActionId row, uint32_t before, uint32_t &rule,
   const KindInfo &info = program.kindOf(row);
   if (!info.isCompute() && !visitRules())
     return false;
-  if (info.isRecv() || (!info.isCompute() && !around.transport))
+  if (info.isRecv() || (!info.isCompute() && !model.transport))
     return true;
   Action action = program[row];
   if (!info.isCompute()) {
-    auto maker = makerOf(action, action.stage, info.mainSlot());
+    auto maker = producerOf(action, action.stage, info.mainSlot());
     return !maker || visitData(maker, -clock.early(*maker));
   }
   for (uint8_t slotBit : slotsIn(info.needs))
-    if (!visitData(makerOf(action, action.stage, slotBit)))
+    if (!visitData(producerOf(action, action.stage, slotBit)))
       return false;
   for (uint8_t slotBit : slotsIn(info.defines)) {
     for (StageId source : index.sourcesOf(action.pipe, action.stage, slotBit))
@@ -290,9 +294,9 @@ bool EventNeeds::forEachNeed(ActionId row, uint32_t before, uint32_t &rule,
 /// How long before the end of the row in front of it, or of its group, a send
 /// is issued.
 template <class Clock>
-Time EventNeeds::headStart(ActionId row, uint32_t issuedAfter,
-                           const Clock &clock) const {
-  if (!clock.hasSlack())
+Time EventNeeds::sendLead(ActionId row, uint32_t issuedAfter,
+                          const Clock &clock) const {
+  if (!clock.hasHookOffsets())
     return 0;
   Action action = program[row];
   const KindInfo &info = program.kindOf(action);
@@ -312,10 +316,10 @@ bool EventNeeds::visitInput(ActionId row, const Action &action, StageId source,
   const Pipe &pipe = program.pipe(action.pipe);
   bool isLocal =
       pipe.rankOfStage[source.value] == pipe.rankOfStage[action.stage.value];
-  if (isLocal || !around.transport) {
-    auto maker = makerOf(action, source, slotBit);
+  if (isLocal || !model.transport) {
+    auto maker = producerOf(action, source, slotBit);
     return !maker || visit(Need{NeedKind::Data, *maker},
-                           (isLocal ? 0 : clock.way(action, source)) -
+                           (isLocal ? 0 : clock.edgeTime(action, source)) -
                                clock.early(*maker) - clock.late(row));
   }
   auto message = messages->find(action.pipe, source, action.stage,
@@ -323,8 +327,8 @@ bool EventNeeds::visitInput(ActionId row, const Action &action, StageId source,
   auto recv = message ? messages->recv(*message) : std::nullopt;
   if (recv)
     return visit(Need{NeedKind::Data, *recv}, -clock.late(row));
-  if (!firstLack)
-    firstLack = {row, source, slotBit};
+  if (!firstMissing)
+    firstMissing = {row, source, slotBit};
   whole = false;
   return true;
 }

@@ -9,7 +9,7 @@ namespace ppcc {
 
 /// The clock of a run that asks only what can happen.
 struct NoClock {
-  static constexpr bool isOn = false;
+  static constexpr bool isTimed = false;
   struct Moment {};
   void begin(ActionId, Moment) {}
   void complete(ActionId, Moment) {}
@@ -21,25 +21,25 @@ struct NoClock {
   static Moment later(Moment, Moment) { return {}; }
   static Moment joined(Moment, Moment) { return {}; }
   static Moment after(Moment, Time) { return {}; }
-  bool hasSlack() const { return false; }
+  bool hasHookOffsets() const { return false; }
   Time early(ActionId) const { return 0; }
   Time late(ActionId) const { return 0; }
-  Time way(const Action &, StageId) const { return 0; }
+  Time edgeTime(const Action &, StageId) const { return 0; }
   Time message(const Action &) const { return 0; }
   Time time(ActionId) const { return 0; }
   Time time(ActionId, ActionId) const { return 0; }
 };
 
 /// What the events of a program take, for clocks that tell when they happen.
-class PricedClock {
+class CostClock {
 public:
-  static constexpr bool isOn = true;
+  static constexpr bool isTimed = true;
 
-  PricedClock(const Program &program, const Durations &durations)
+  CostClock(const Program &program, const Durations &durations)
       : program(program), durations(durations) {}
 
   /// From another rank.
-  Time way(const Action &reader, StageId source) const {
+  Time edgeTime(const Action &reader, StageId source) const {
     return durations.ofEdge(reader.pipe, source, reader.stage,
                             reader.microbatch);
   }
@@ -62,12 +62,12 @@ struct RowTimes {
 };
 
 /// Notes when rows start and end that wait for data alone; groups end as one.
-class RowClock : public PricedClock {
+class RowClock : public CostClock {
 public:
   using Moment = int64_t;
 
   RowClock(const Program &program, const Durations &durations, RowTimes &times)
-      : PricedClock(program, durations), times(times) {
+      : CostClock(program, durations), times(times) {
     times.starts.resize(program.size());
     times.ends.resize(program.size());
   }
@@ -84,7 +84,7 @@ public:
   static Moment later(Moment a, Moment b) { return std::max(a, b); }
   static Moment joined(Moment a, Moment b) { return std::max(a, b); }
   static Moment after(Moment moment, Time time) { return moment + time; }
-  bool hasSlack() const { return false; }
+  bool hasHookOffsets() const { return false; }
   Time early(ActionId) const { return 0; }
   Time late(ActionId) const { return 0; }
 
@@ -105,7 +105,8 @@ protected:
 template <class Clock> class EventRun : public EventNeeds {
 public:
   EventRun(const Program &program, const ProgramIndex &index,
-           const MessageIndex *messages, Surroundings around, Clock clock = {});
+           const MessageIndex *messages, ExecutionModel model,
+           Clock clock = {});
 
   /// Runs all that can run; false when something is left.
   bool run();
@@ -134,12 +135,12 @@ protected:
         visit(row);
   }
   /// Whether the unit of a row may have several queues.
-  bool isSpread(uint32_t row) const {
+  bool spansQueues(uint32_t row) const {
     return !queueOfRow.empty() && !isCompute(ActionId(row));
   }
   /// The row before one in its queue, where its unit has several queues.
   uint32_t before(ActionId row, uint32_t unit) const {
-    if (!isSpread(row.value))
+    if (!spansQueues(row.value))
       return none;
     if (!previous.empty())
       return previous[row.value];
@@ -166,12 +167,12 @@ private:
   // The run.
   void runQueue(uint32_t number);
   bool isReady(uint32_t number);
-  bool await(uint32_t number, Need need, Time delay);
+  bool waitFor(uint32_t number, Need need, Time delay);
   void start(uint32_t number);
-  void join(uint32_t meeting, uint32_t number, ActionId row);
+  void join(uint32_t collective, uint32_t number, ActionId row);
   void post(ActionId row);
   Moment startOf(ActionId row) const;
-  Moment endOf(ActionId row, Ends ends, Time way) const;
+  Moment endOf(ActionId row, Ends ends, Time duration) const;
   void complete(ActionId row, Moment at);
   void close(uint32_t number);
   void finish(uint32_t number);
@@ -183,34 +184,35 @@ private:
   std::vector<uint32_t> next;       ///< By row, in its queue;
   std::vector<uint32_t> queueOfRow; ///< and that queue: where streams or lanes
                                     ///< are many.
-  struct MeetingState {
+  struct CollectiveState {
     uint32_t open = 0;                   ///< Members that have not started.
     [[no_unique_address]] Moment latest; ///< Of those that have.
   };
-  std::vector<MeetingState> meetings;
+  std::vector<CollectiveState> collectives;
   std::vector<Queue> queues;
-  SmallVector<uint32_t> awake;
+  SmallVector<uint32_t> readyQueues;
   SmallVector<ActionId> posted;
   uint32_t running = none;
 };
 
 template <class Clock>
 EventRun<Clock>::EventRun(const Program &program, const ProgramIndex &index,
-                          const MessageIndex *messages, Surroundings around,
+                          const MessageIndex *messages, ExecutionModel model,
                           Clock clock)
-    : EventNeeds(program, index, messages, around, !Clock::isOn),
+    : EventNeeds(program, index, messages, model, !Clock::isTimed),
       clock(std::move(clock)),
       lastWaiter(std::make_unique_for_overwrite<uint32_t[]>(program.size())) {
-  if (!around.inLine)
-    for (uint32_t meeting = 0; meeting != index.rules().numMeetings();
-         ++meeting)
-      meetings.emplace_back().open = index.rules().members(meeting).size();
-  if (around.inLine)
+  if (!model.inProgramOrder)
+    for (uint32_t collective = 0; collective != index.rules().numCollectives();
+         ++collective)
+      collectives.emplace_back().open =
+          index.rules().members(collective).size();
+  if (model.inProgramOrder)
     queues.resize(program.ranksBegun());
   else
     queues.resize(numbers.size());
   bool isSimple = layout == QueueLayout::One || layout == QueueLayout::Stream ||
-                  !around.transport;
+                  !model.transport;
   if (hasLanes || !isSimple)
     linkQueues();
   else
@@ -259,7 +261,7 @@ void EventRun<Clock>::enter(uint32_t number, uint32_t row) {
   auto [from, to] = groups[ActionId(row)];
   queue.end = to.value;
   queue.owner = number;
-  if (isSpread(row)) {
+  if (spansQueues(row)) {
     while (isCompute(from))
       ++from.value;
     queue.begin = from.value;
@@ -284,9 +286,9 @@ template <class Clock> uint32_t EventRun<Clock>::ownerOf(ActionId row) const {
 
 template <class Clock> bool EventRun<Clock>::run() {
   for (uint32_t queue = 0; queue != queues.size(); ++queue) {
-    awake.push_back(queue);
-    while (!awake.empty())
-      runQueue(awake.pop_back_val());
+    readyQueues.push_back(queue);
+    while (!readyQueues.empty())
+      runQueue(readyQueues.pop_back_val());
   }
   return llvm::all_of(queues,
                       [](const Queue &queue) { return queue.begin == none; });
@@ -306,9 +308,10 @@ template <class Clock> bool EventRun<Clock>::isReady(uint32_t number) {
   for (; queue.member != queue.end; ++queue.member, queue.rule = 0)
     if (ActionId row(queue.member);
         isMember(row, ActionId(queue.begin)) &&
-        !forEachNeed(
-            row, before(row, queue.begin), queue.rule, clock,
-            [&](Need need, Time delay) { return await(number, need, delay); }))
+        !forEachNeed(row, before(row, queue.begin), queue.rule, clock,
+                     [&](Need need, Time delay) {
+                       return waitFor(number, need, delay);
+                     }))
       return false;
   return true;
 }
@@ -316,15 +319,15 @@ template <class Clock> bool EventRun<Clock>::isReady(uint32_t number) {
 /// Takes the end of an action, plus `delay`, as something that the unit at the
 /// head waits for. False when it has not come yet; the queue is woken then.
 template <class Clock>
-bool EventRun<Clock>::await(uint32_t number, Need need, Time delay) {
+bool EventRun<Clock>::waitFor(uint32_t number, Need need, Time delay) {
   Queue &queue = queues[number];
   if (met(need)) {
     clock.wait(queue.ready, need.row, delay);
     return true;
   }
   uint32_t &waiter = lastWaiter[need.row.value];
-  bool isFirst = !(states[need.row.value] & awaited);
-  states[need.row.value] |= awaited;
+  bool isFirst = !(states[need.row.value] & hasWaiters);
+  states[need.row.value] |= hasWaiters;
   queue.nextWaiter = isFirst ? none : waiter;
   waiter = number;
   queue.waits = true;
@@ -335,27 +338,27 @@ template <class Clock> void EventRun<Clock>::start(uint32_t number) {
   Queue &queue = queues[number];
   ActionId begin(queue.begin);
   const KindInfo &info = program.kindOf(begin);
-  auto meeting = info.meets() && !meetings.empty()
-                     ? index.rules().meetingOf(begin)
-                     : std::nullopt;
+  auto collective = info.isCollective() && !collectives.empty()
+                        ? index.rules().collectiveOf(begin)
+                        : std::nullopt;
   queue.runs = true;
-  queue.open = 1 + meeting.has_value(); // One for what is no message.
+  queue.open = 1 + collective.has_value(); // One for what is no message.
   queue.unitEnd = queue.ready;
-  if (meeting)
+  if (collective)
     ; // It takes its time once all have come.
-  else if ((info.meets() || info.isBeside()) && !around.inLine)
+  else if ((info.isCollective() || info.isAsync()) && !model.inProgramOrder)
     queue.unitEnd = clock.after(queue.ready, clock.time(begin));
   else if (!hasStreams || info.isCompute())
     queue.unitEnd =
         clock.after(queue.ready, clock.time(begin, ActionId(queue.end)));
-  bool posts = around.transport && (groups.hasGroups() || !info.isCompute());
+  bool posts = model.transport && (groups.hasGroups() || !info.isCompute());
   forEachMember(queue, [&](ActionId row) {
     setState(row, Started);
     clock.begin(row, queue.ready);
     queue.open += posts && !isCompute(row);
   });
-  if (meeting)
-    join(*meeting, number, begin);
+  if (collective)
+    join(*collective, number, begin);
   else if (queue.open != 1)
     forEachMember(queue, [&](ActionId row) {
       if (!isCompute(row))
@@ -364,15 +367,15 @@ template <class Clock> void EventRun<Clock>::start(uint32_t number) {
   close(number);
 }
 
-/// Lets a meeting go on whose member at the head of a queue has started; all
+/// Lets a collective go on whose member at the head of a queue has started; all
 /// begin with the last.
 template <class Clock>
-void EventRun<Clock>::join(uint32_t meeting, uint32_t number, ActionId row) {
-  MeetingState &state = meetings[meeting];
+void EventRun<Clock>::join(uint32_t collective, uint32_t number, ActionId row) {
+  CollectiveState &state = collectives[collective];
   Moment start = clock.started(row, queues[number].ready);
   state.latest = clock.joined(state.latest, start);
   if (--state.open == 0)
-    for (ActionId member : index.rules().members(meeting))
+    for (ActionId member : index.rules().members(collective))
       complete(member, clock.after(state.latest, clock.time(member)));
 }
 
@@ -381,7 +384,7 @@ void EventRun<Clock>::join(uint32_t meeting, uint32_t number, ActionId row) {
 template <class Clock> void EventRun<Clock>::post(ActionId row) {
   for (posted.push_back(row); !posted.empty();) {
     auto ends = endsOf(posted.back());
-    Time way = clock.message(program[posted.pop_back_val()]);
+    Time duration = clock.message(program[posted.pop_back_val()]);
     if (!ends)
       continue;
     std::optional<Moment> at[2];
@@ -389,13 +392,14 @@ template <class Clock> void EventRun<Clock>::post(ActionId row) {
       ActionId end = isRecv ? ends->recv : ends->send;
       auto need = endNeed(end, *ends);
       if (state(end) == Started && (!need || met(*need)))
-        at[isRecv] = endOf(end, *ends, way);
+        at[isRecv] = endOf(end, *ends, duration);
     }
     if (at[0])
       complete(ends->send, *at[0]);
     if (at[1])
       complete(ends->recv, *at[1]);
-    if (uint32_t send = roomFor.empty() ? none : roomFor[ends->recv.value];
+    if (uint32_t send =
+            sendAwaiting.empty() ? none : sendAwaiting[ends->recv.value];
         at[1] && send != none && state(ActionId(send)) == Started)
       posted.push_back(ActionId(send));
   }
@@ -403,7 +407,7 @@ template <class Clock> void EventRun<Clock>::post(ActionId row) {
 
 template <class Clock>
 typename EventRun<Clock>::Moment EventRun<Clock>::startOf(ActionId row) const {
-  if constexpr (Clock::isOn)
+  if constexpr (Clock::isTimed)
     return clock.started(row, queues[ownerOf(row)].ready);
   return {};
 }
@@ -413,18 +417,18 @@ typename EventRun<Clock>::Moment EventRun<Clock>::startOf(ActionId row) const {
 /// makes that itself.
 template <class Clock>
 typename EventRun<Clock>::Moment EventRun<Clock>::endOf(ActionId row, Ends ends,
-                                                        Time way) const {
-  if constexpr (!Clock::isOn)
+                                                        Time duration) const {
+  if constexpr (!Clock::isTimed)
     return {};
   Moment start = startOf(row);
-  if (around.transport->sendWait == SendWait::Receive)
+  if (model.transport->sendWait == SendWait::Receive)
     return clock.after(clock.later(startOf(ends.send), startOf(ends.recv)),
-                       way);
+                       duration);
   if (row == ends.recv)
     return clock.later(start, clock.after(state(ends.send) == Started
-                                              ? endOf(ends.send, ends, way)
+                                              ? endOf(ends.send, ends, duration)
                                               : clock.completed(ends.send),
-                                          way));
+                                          duration));
   auto need = endNeed(row, ends);
   return need && met(*need) ? clock.later(start, clock.completed(need->row))
                             : start;
@@ -451,7 +455,7 @@ template <class Clock> void EventRun<Clock>::finish(uint32_t number) {
     end(row, queues[number].unitEnd);
     last = row;
   });
-  if (!isSpread(queues[number].begin))
+  if (!spansQueues(queues[number].begin))
     return advance(number, last, queues[number].unitEnd);
   const Queue unit = queues[number];
   forEachMember(unit, [&](ActionId row) {
@@ -462,13 +466,13 @@ template <class Clock> void EventRun<Clock>::finish(uint32_t number) {
 
 template <class Clock> void EventRun<Clock>::end(ActionId row, Moment at) {
   clock.end(row, at);
-  bool isAwaited = states[row.value] & awaited;
+  bool hadWaiters = states[row.value] & hasWaiters;
   states[row.value] = Ended;
-  handOn(row);
-  for (uint32_t number = isAwaited ? lastWaiter[row.value] : none;
+  recordResult(row);
+  for (uint32_t number = hadWaiters ? lastWaiter[row.value] : none;
        number != none; number = queues[number].nextWaiter) {
     queues[number].waits = false;
-    awake.push_back(number);
+    readyQueues.push_back(number);
   }
 }
 
@@ -479,7 +483,7 @@ void EventRun<Clock>::advance(uint32_t number, ActionId row, Moment at) {
   queues[number].last = row.value;
   enter(number, nextInQueue(number, row));
   if (number != running)
-    awake.push_back(number);
+    readyQueues.push_back(number);
 }
 
 } // namespace ppcc

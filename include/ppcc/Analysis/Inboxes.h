@@ -16,7 +16,7 @@ class Inboxes {
 public:
   using Joins = bool (KindInfo::*)() const;
   Inboxes(const Program &program, const ProgramIndex &index,
-          Joins joins = &KindInfo::hasFarEnd);
+          Joins joins = &KindInfo::isMove);
 
   const Program &program;
   const ProgramIndex &index;
@@ -46,7 +46,7 @@ public:
                RankId rank, Time at) {
     size_t input = inputOf(producer.pipe, reader, producer.microbatch, slotBit);
     inputs[input].last = std::max(inputs[input].last, at);
-    ++inputs[input].come;
+    ++inputs[input].arrived;
     return heads[rank.value].missing == input;
   }
 
@@ -76,8 +76,8 @@ private:
     bool waits = false;    ///< For another rank that runs it, too.
   };
   struct Input {
-    Time last = 0;     ///< When the last of its parts came,
-    uint32_t come = 0; ///< and of so many.
+    Time last = 0;        ///< When the last of its parts came,
+    uint32_t arrived = 0; ///< and of so many.
   };
 
   /// Numbers the inputs of all stages and microbatches, Output and InputGrad
@@ -89,13 +89,14 @@ private:
   }
   bool misses(const Action &action, uint8_t slotBit, size_t input) const;
   void set(RankId rank, ActionId begin);
-  std::optional<uint32_t> meetingOf(ActionId row) const {
-    return (program.kindOf(row).*joins)() ? index.rules().meetingOf(row)
+  std::optional<uint32_t> collectiveOf(ActionId row) const {
+    return (program.kindOf(row).*joins)() ? index.rules().collectiveOf(row)
                                           : std::nullopt;
   }
 
   const Joins joins;
-  std::vector<uint32_t> awaited; ///< By meeting: ranks that have yet to come.
+  std::vector<uint32_t>
+      awaited; ///< By collective: ranks that have yet to come.
   const PairNumbering pairs;
   std::vector<Input> inputs;
   std::vector<Head> heads;

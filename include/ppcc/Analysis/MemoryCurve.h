@@ -21,13 +21,13 @@ public:
     return scales.memory(action, table[rowOf(action)]);
   }
   /// Whether it gives back the rest.
-  bool givesRest(const Action &action) const {
-    return rests[rowOf(action)] != 0;
+  bool freesRemainder(const Action &action) const {
+    return freesRemainderOf[rowOf(action)] != 0;
   }
   /// Whether the amounts of built-in actions are given, and no count.
-  bool isTold() const { return told; }
+  bool areAmountsGiven() const { return amountsGiven; }
   /// What the stages of a rank hold at rest.
-  decimal::Sum staticOf(RankId rank) const { return atRest[rank.value]; }
+  decimal::Sum staticOf(RankId rank) const { return staticMemory[rank.value]; }
   /// The most that a rank may hold, if that is limited.
   std::optional<Amount> limitOf(RankId rank) const;
 
@@ -37,12 +37,12 @@ private:
   }
 
   StageNumbering stages;
-  std::vector<Amount> table; ///< By kind and stage.
-  std::vector<char> rests;   ///< Likewise.
-  std::vector<decimal::Sum> atRest;
+  std::vector<Amount> table;          ///< By kind and stage.
+  std::vector<char> freesRemainderOf; ///< Likewise.
+  std::vector<decimal::Sum> staticMemory;
   std::vector<Amount> limits;
   MicrobatchScales scales;
-  bool told = false;
+  bool amountsGiven = false;
 };
 
 /// A change of what a rank holds.
@@ -103,12 +103,12 @@ private:
   };
   /// By rank, in order of time.
   template <class Visit> void forEachEvent(RankId rank, Visit visit) const;
-  void noteRestores(RankId rank);
+  void recordRestores(RankId rank);
   Amount restoredOf(const Action &action) const;
   /// What an action of a rank takes; the far end takes what the other gives.
   Amount takenBy(const Action &action, RankId rank) const {
     Amount amount = costs.of(action);
-    return program.isFarEnd(action, rank) ? -amount : amount;
+    return program.isPeerSide(action, rank) ? -amount : amount;
   }
 
   const Program &program;

@@ -47,6 +47,6 @@ private:
 
 /// By lane, its receives in program order. O(actions).
 std::vector<std::vector<ActionId>>
-receivesOfLanes(const Program &program, const MessageIndex &messages);
+receivesByChannel(const Program &program, const MessageIndex &messages);
 
 } // namespace ppcc

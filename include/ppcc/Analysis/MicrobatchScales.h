@@ -23,9 +23,9 @@ public:
     return times.empty() ? scaling::unit
                          : factor(times[action.kind.value], action);
   }
-  Time time(const Action &action, Time time, Time most) const {
+  Time time(const Action &action, Time time, Time limit) const {
     return times.empty() ? time
-                         : scaling::apply(time, timeFactor(action), most);
+                         : scaling::apply(time, timeFactor(action), limit);
   }
   /// Of a value that may be negative.
   Amount memory(const Action &action, Amount amount) const {
@@ -39,7 +39,7 @@ public:
                : bytes;
   }
   /// The largest factor of bytes.
-  int64_t mostBytes() const { return largestBytes; }
+  int64_t maxBytesFactor() const { return maxBytesScale; }
 
 private:
   using Column = const int64_t *; ///< Null where nothing is said.
@@ -58,7 +58,7 @@ private:
   std::vector<size_t> firstOfPipe;
   std::vector<Column> times; ///< By kind; empty when no time is scaled.
   Column memoryColumn = nullptr, bytesColumn = nullptr;
-  int64_t largestBytes = scaling::unit;
+  int64_t maxBytesScale = scaling::unit;
 };
 
 } // namespace ppcc

@@ -8,12 +8,12 @@ namespace ppcc {
 
 /// The nodes of an action or a group, in the order in which they are launched.
 struct NodeOrder {
-  struct Place {
+  struct ScheduledNode {
     uint32_t member; ///< Whose node it is, counted from the first row.
     uint32_t node;   ///< In the graph of the member.
     Time start, end; ///< From the begin of the first node.
   };
-  std::vector<Place> places;
+  std::vector<ScheduledNode> scheduled;
   Time length = 0; ///< Until all nodes have ended.
   /// When a member needs what it reads from other stages, and when they get
   /// what it made.

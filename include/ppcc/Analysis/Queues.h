@@ -14,7 +14,7 @@ inline constexpr uint32_t noRow = 0xFFFFFFFF;
 inline bool hasOwnQueue(const KindInfo &info, QueueLayout layout) {
   bool oneOfMessages =
       layout == QueueLayout::One || layout == QueueLayout::Stream;
-  return info.isBeside() && !(info.lane == lane::Comm && oneOfMessages);
+  return info.isAsync() && !(info.lane == lane::Comm && oneOfMessages);
 }
 
 /// Numbers the queues: that of a rank's compute actions, and of all its actions
@@ -45,12 +45,13 @@ private:
 /// runs beside it, which is issued behind it; noRow for other rows. The own
 /// queue is that of the compute actions, or, with one queue, of messages too.
 /// O(actions).
-std::vector<uint32_t> issuedBehind(const Program &program, QueueLayout layout);
+std::vector<uint32_t> issuePredecessors(const Program &program,
+                                        QueueLayout layout);
 
 /// By row: the receive that makes room for a send where `capacity` messages are
 /// stored; noRow for other rows. O(actions).
-std::vector<uint32_t> roomMakers(const Program &program,
-                                 const MessageIndex &messages,
-                                 uint32_t capacity);
+std::vector<uint32_t> bufferFreeingReceives(const Program &program,
+                                            const MessageIndex &messages,
+                                            uint32_t capacity);
 
 } // namespace ppcc

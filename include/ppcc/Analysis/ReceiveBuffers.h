@@ -71,14 +71,16 @@ public:
   /// list when none does.
   ArrayRef<ActionId> waits() const { return waitRows; }
   /// The most buffers that the receives of an edge hold at one time.
-  uint32_t mostOf(size_t edge) const { return mostOfEdge[edge]; }
+  uint32_t peakBuffers(size_t edge) const { return peakBuffersOfEdge[edge]; }
   /// The same of all receives of a rank together.
-  uint32_t mostOf(RankId rank) const { return mostOfRank[rank.value]; }
+  uint32_t peakBuffers(RankId rank) const {
+    return peakBuffersOfRank[rank.value];
+  }
 
 private:
   EdgeIndex edgeIndex;
   std::vector<ActionId> waitRows;
-  std::vector<uint32_t> mostOfEdge, mostOfRank;
+  std::vector<uint32_t> peakBuffersOfEdge, peakBuffersOfRank;
 };
 
 } // namespace ppcc

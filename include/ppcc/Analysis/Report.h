@@ -27,7 +27,7 @@ struct RankReport {
   uint64_t sends = 0;
   MemoryPeak memory;
   std::vector<HeldMemory> heldAtPeak; ///< By microbatches under way.
-  decimal::Sum atRest = 0;
+  decimal::Sum staticMemory = 0;
   std::optional<Amount> memoryLimit;
   std::map<BubbleKey, Time> bubbles; ///< Their sum is makespan - busy.
 };

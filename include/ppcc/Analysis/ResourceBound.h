@@ -39,12 +39,12 @@ struct ResourceBound {
 
 /// When the parts of a microbatch begin by stage, at the earliest: when it is
 /// alone. O(stages + edges).
-struct AloneTimes {
-  explicit AloneTimes(const Workload &load);
+struct UncontendedTimes {
+  explicit UncontendedTimes(const Workload &load);
 
   std::vector<Time> firstF, firstI; ///< By stage.
   /// From the begin of F to the end of I, at least, however late F begins.
-  std::vector<Time> away;
+  std::vector<Time> roundTrip;
 };
 
 /// The largest of the bounds that follow from each rank by itself: that it

@@ -7,8 +7,8 @@
 namespace ppcc {
 
 /// The rules of a program's declared kinds, applied to its rows. All that they
-/// speak of is on one rank; only meetings lead to others. Of several rows for
-/// the same work the first counts. Nothing is stored for a program without
+/// speak of is on one rank; only collectives lead to others. Of several rows
+/// for the same work the first counts. Nothing is stored for a program without
 /// declared kinds; else 4 bytes a row and what the rules ask for. O(actions) to
 /// make. It does not follow changes of the program.
 class RuleIndex {
@@ -26,25 +26,25 @@ public:
   }
 
   /// A row whose rule speaks of actions that the program does not have.
-  struct Lack {
+  struct UnmetRule {
     ActionId row;
     uint32_t rule; ///< Of its kind.
   };
   /// In the order of their rows.
-  ArrayRef<Lack> lacks() const { return lackRows; }
+  ArrayRef<UnmetRule> unmetRules() const { return unmet; }
 
-  /// The meetings, and whether a row joins one of them.
-  size_t numMeetings() const { return meetingStarts.size() - 1; }
-  std::optional<uint32_t> meetingOf(ActionId row) const {
-    auto found = meetingOfRow.find(row.value);
-    return found == meetingOfRow.end() ? std::nullopt
-                                       : std::optional(found->second);
+  /// The collectives, and whether a row joins one of them.
+  size_t numCollectives() const { return collectiveStarts.size() - 1; }
+  std::optional<uint32_t> collectiveOf(ActionId row) const {
+    auto found = collectiveOfRow.find(row.value);
+    return found == collectiveOfRow.end() ? std::nullopt
+                                          : std::optional(found->second);
   }
-  /// The rows of a meeting, one a rank, ascending.
-  ArrayRef<ActionId> members(uint32_t meeting) const {
+  /// The rows of a collective, one a rank, ascending.
+  ArrayRef<ActionId> members(uint32_t collective) const {
     return ArrayRef(memberRows)
-        .slice(meetingStarts[meeting],
-               meetingStarts[meeting + 1] - meetingStarts[meeting]);
+        .slice(collectiveStarts[collective],
+               collectiveStarts[collective + 1] - collectiveStarts[collective]);
   }
 
 private:
@@ -52,13 +52,13 @@ private:
 
   void addNeeds(const Program &program);
   void addCaps(const Program &program, Edges &edges);
-  void addMeetings(const Program &program);
+  void addCollectives(const Program &program);
 
   std::vector<uint32_t> starts; ///< Of each row, in `needs`.
   std::vector<ActionId> needs;
-  std::vector<Lack> lackRows;
-  DenseMap<uint32_t, uint32_t> meetingOfRow;
-  std::vector<uint32_t> meetingStarts{0};
+  std::vector<UnmetRule> unmet;
+  DenseMap<uint32_t, uint32_t> collectiveOfRow;
+  std::vector<uint32_t> collectiveStarts{0};
   std::vector<ActionId> memberRows;
 };
 

@@ -26,15 +26,17 @@ struct Simulation {
   /// By row of a collective on lane `compute`, the cause of its start: that of
   /// its end is what let the last of its ranks start.
   DenseMap<uint32_t, uint32_t> startCauses;
-  Time makespan = 0;                    ///< The last end.
-  std::vector<Durations::Slack> slacks; ///< By row; empty where none has any.
+  Time makespan = 0; ///< The last end.
+  std::vector<Durations::HookOffsets>
+      hookOffsets; ///< By row; empty where none has any.
 
   uint32_t startCauseOf(ActionId row) const {
     auto own = startCauses.find(row.value);
     return own == startCauses.end() ? causes[row.value] : own->second;
   }
-  Durations::Slack slackOf(ActionId row) const {
-    return slacks.empty() ? Durations::Slack() : slacks[row.value];
+  Durations::HookOffsets hookOffsetsOf(ActionId row) const {
+    return hookOffsets.empty() ? Durations::HookOffsets()
+                               : hookOffsets[row.value];
   }
 };
 

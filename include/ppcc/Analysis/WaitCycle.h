@@ -1,4 +1,4 @@
-// Finds the shortest circle of things that wait for each other.
+// Finds the shortest cycle of things that wait for each other.
 #pragma once
 
 #include "ppcc/Support/Id.h"
@@ -12,13 +12,13 @@ struct Wait {
   uint32_t from, to;
 };
 
-/// The waits of the shortest circle, as positions in `waits`: each ends where
-/// the next begins, the smallest `from` first. A near-shortest circle where
+/// The waits of the shortest cycle, as positions in `waits`: each ends where
+/// the next begins, the smallest `from` first. A near-shortest cycle where
 /// there are very many waits. `waits` are sorted by `from`, and everything
 /// waited for waits itself. Empty for no waits.
-std::vector<uint32_t> shortestCircle(ArrayRef<Wait> waits);
+std::vector<uint32_t> shortestCycle(ArrayRef<Wait> waits);
 
-/// Hops of a circle that a message shows.
+/// Hops of a cycle that a message shows.
 inline constexpr size_t maxHops = 12;
 
 /// `1 and 2`, `0, 1 and 2`; of more than maxHops ranks the first ones.

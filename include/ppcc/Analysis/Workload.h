@@ -21,7 +21,7 @@ struct Workload {
   /// What becomes of what F keeps for the gradients, where that is a choice: it
   /// stays; or F keeps nothing, and the declared action that restores F goes
   /// ahead of I; or it is on the host between F and I.
-  enum class Saving : uint8_t { Keep, Recompute, Offload };
+  enum class ActivationPolicy : uint8_t { Keep, Recompute, Offload };
 
   /// A stage that another waits for.
   struct Edge {
@@ -37,19 +37,19 @@ struct Workload {
     std::array<Time, numParts> time{}; ///< From begin to end, at least.
     std::array<Time, numParts> work{}; ///< Of the rank, at least.
     std::array<Time, numParts> sum{};  ///< The work of all microbatches.
-    std::array<Amount, numParts> takes{}, gives{}; ///< At begin; at end.
-    Time again = 0;       ///< Of `time[I]`: computing what F did not keep.
-    Time out = 0, in = 0; ///< Copies to the host, and back.
+    std::array<Amount, numParts> allocates{}, frees{}; ///< At begin; at end.
+    Time recomputeTime = 0; ///< Of `time[I]`: computing what F did not keep.
+    Time copyOut = 0, copyIn = 0;      ///< Copies to the host, and back.
     SmallVector<Edge, 1> below, above; ///< It reads outputs, gradients.
 
-    Amount heldBehindF() const { return takes[F] - gives[F]; }
-    Amount heldBehindI() const { return heldBehindF() + takes[I] - gives[I]; }
+    Amount heldAfterF() const { return allocates[F] - frees[F]; }
+    Amount heldAfterI() const { return heldAfterF() + allocates[I] - frees[I]; }
   };
 
   std::vector<Stage> stages; ///< Of all pipes, one pipe after another.
   std::vector<std::vector<uint32_t>> ofRank; ///< The stages of each.
   /// By rank: what the limit leaves beside what is held at rest.
-  std::vector<std::optional<Amount>> room;
+  std::vector<std::optional<Amount>> memoryBudget;
   Backward backward = Backward::Split;
 
   bool hasPart(Part part) const {
@@ -58,23 +58,23 @@ struct Workload {
   }
 
   /// That of a head, for schedules with this kind of backward whose groups have
-  /// at most `mostInGroup` members. Declared actions are left out; where they
+  /// at most `maxGroupSize` members. Declared actions are left out; where they
   /// change what ranks hold, so is the room. The times must fit. O(stages +
   /// scales). With a `saving`, the actions that it takes are none of those.
   static Workload of(const Program &program, const Durations &durations,
-                     Backward backward, uint32_t mostInGroup = 1,
-                     std::optional<Saving> saving = std::nullopt);
+                     Backward backward, uint32_t maxGroupSize = 1,
+                     std::optional<ActivationPolicy> saving = std::nullopt);
   /// That of a program, for schedules of its kind. O(actions).
   static Workload of(const Program &program, const Durations &durations);
 };
 
 /// The declared action that computes again what a forward did not keep.
-std::optional<KindId> restoring(const Program &program);
+std::optional<KindId> recomputeKind(const Program &program);
 
 /// The declared actions that bring to the host what a forward keeps, and back.
-struct Offloading {
+struct OffloadKinds {
   KindId out, in;
 };
-std::optional<Offloading> offloading(const Program &program);
+std::optional<OffloadKinds> offloadKinds(const Program &program);
 
 } // namespace ppcc

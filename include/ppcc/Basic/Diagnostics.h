@@ -52,29 +52,30 @@ const DiagInfo &diagInfo(diag::Id id);
 
 /// Where a diagnostic points: a range of a source file or, when that file
 /// cannot be shown, words.
-struct Place {
+struct Location {
   SourceRange range;
-  std::string words;
+  std::string description;
 
-  Place() = default;
-  Place(SourceRange range) : range(range) {}
-  Place(SourceLoc at) : range(at) {}
-  explicit Place(std::string words) : words(std::move(words)) {}
+  Location() = default;
+  Location(SourceRange range) : range(range) {}
+  Location(SourceLoc at) : range(at) {}
+  explicit Location(std::string description)
+      : description(std::move(description)) {}
 };
 
 /// `a.pp:3:7`, or the words of a place that no file shows; empty for nowhere.
-std::string textOf(const Place &place, const SourceManager &sources);
+std::string textOf(const Location &place, const SourceManager &sources);
 
 /// A place and what it has to do with the error.
 struct Note {
-  Place place;
+  Location place;
   std::string text;
 };
 
 /// One finding.
 struct Diagnostic {
   diag::Id id;
-  Place place;
+  Location place;
   std::string message;
   SmallVector<Note, 2> notes;
 
@@ -92,7 +93,7 @@ public:
   /// statement.
   class Builder {
   public:
-    Builder(DiagnosticEngine &engine, diag::Id id, Place place)
+    Builder(DiagnosticEngine &engine, diag::Id id, Location place)
         : engine(&engine), diagnostic{id, std::move(place), {}, {}},
           isShown(engine.shows(id)) {}
     Builder(Builder &&other)
@@ -103,9 +104,9 @@ public:
         engine->take(std::move(diagnostic));
     }
 
-    /// Adds a note, at a place or (with a default Place) without one.
+    /// Adds a note, at a place or (with a default Location) without one.
     template <class... Args>
-    Builder &note(Place place, fmt::format_string<Args...> text,
+    Builder &note(Location place, fmt::format_string<Args...> text,
                   Args &&...args) {
       if (isShown)
         diagnostic.notes.push_back(
@@ -132,7 +133,7 @@ public:
   /// Reports the diagnostic `id` at `place`: report<diag::UnknownName>(range,
   /// name).
   template <diag::Id id, class... Args>
-  Builder report(Place place, Args &&...args) {
+  Builder report(Location place, Args &&...args) {
     Builder builder(*this, id, std::move(place));
     if (builder.isShown)
       builder.diagnostic.message =
@@ -142,7 +143,7 @@ public:
   }
   /// The same, to end a function that gives nothing.
   template <diag::Id id, class... Args>
-  void refuse(Place place, Args &&...args) {
+  void refuse(Location place, Args &&...args) {
     report<id>(std::move(place), std::forward<Args>(args)...);
   }
 

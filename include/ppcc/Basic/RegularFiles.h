@@ -12,6 +12,6 @@ namespace ppcc {
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> regularFiles();
 
 /// What is said of them.
-inline constexpr StringRef notRegular = "it is not a regular file";
+inline constexpr StringRef notRegularMessage = "it is not a regular file";
 
 } // namespace ppcc

@@ -84,7 +84,7 @@ public:
   }
   StringRef name(uint32_t file) const { return files[file].name; }
   llvm::vfs::FileSystem &fileSystem() const { return *fs; }
-  const std::shared_ptr<Inputs> &inputsRead() const { return inputs; }
+  const std::shared_ptr<Inputs> &sharedInputs() const { return inputs; }
 
   SourceLoc loc(uint32_t file, size_t offset) const {
     return {files[file].base + static_cast<uint32_t>(offset)};
@@ -104,7 +104,7 @@ public:
   /// Refuse files above this size; a schedule is some hundred lines.
   size_t maxBytes = size_t(1) << 20;
   /// The same for all files together.
-  size_t maxAllBytes = SIZE_MAX;
+  size_t maxTotalBytes = SIZE_MAX;
   /// False in a server, which nobody may keep waiting: no stream is read.
   bool readsStreams = true;
 
@@ -118,7 +118,8 @@ private:
   };
   /// For all files together: their places are 32 bits, and what is added has
   /// room behind them.
-  static constexpr size_t mostBytes = UINT32_MAX - (uint32_t(1) << 24);
+  static constexpr size_t maxAddressableBytes =
+      UINT32_MAX - (uint32_t(1) << 24);
 
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
   read(StringRef path, bool mayStream, LimitOf limitOf) const;

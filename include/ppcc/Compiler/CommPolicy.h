@@ -48,7 +48,7 @@ struct CommPolicy {
 };
 
 /// What is asked for that excludes something else, if anything.
-std::string misuseOf(const CommRequest &request);
+std::string conflictIn(const CommRequest &request);
 
 /// Decides for `program`, made of `selection` or, when that is null, read: what
 /// is requested stands above what schedule and cluster say. An order that is

@@ -33,10 +33,10 @@ public:
 
   /// Holds back what is found, to tell what is one mistake once; hands it on at
   /// the end of what this gives. compile(), emit() and runPasses() have one.
-  [[nodiscard]] auto holdBack() {
-    ++holders;
+  [[nodiscard]] auto batchDiagnostics() {
+    ++batchDepth;
     return llvm::make_scope_exit([this] {
-      --holders;
+      --batchDepth;
       flush();
     });
   }
@@ -54,7 +54,7 @@ public:
   sema::Observer *observer = nullptr; ///< Of names; may be null.
 
 private:
-  struct Mistake {
+  struct DiagnosticGroup {
     Diagnostic first;
     size_t more = 0;
     std::string last = {}; ///< The message of the last.
@@ -62,8 +62,8 @@ private:
   void hold(const Diagnostic &reported);
 
   Consumer consumer;
-  unsigned holders = 0;
-  std::vector<Mistake> held;
+  unsigned batchDepth = 0;
+  std::vector<DiagnosticGroup> held;
   /// In `held`, by place and message without its numbers.
   std::map<std::tuple<unsigned, uint32_t, std::string>, size_t> places;
 };
@@ -74,7 +74,7 @@ struct CostRequest {
   std::vector<std::string> settings; ///< `NAME=VALUE`, above those of files.
   /// Times and memory are those of a rank's share of a microbatch, however many
   /// stages the pipe has: a stage takes ranks / stages of them.
-  bool byRank = false;
+  bool perRank = false;
 };
 
 /// What is wrong with a setting, whatever the program, or nothing.
@@ -96,18 +96,18 @@ bool runPasses(const PassRequest &request, Session &session, Program &program);
 struct Request {
   /// Where a compilation ends: after its files are parsed, checked, expanded
   /// into a program, or through all passes.
-  enum class Until : uint8_t { Parsed, Checked, Expanded, Done };
+  enum class StopAfter : uint8_t { Parsed, Checked, Expanded, Done };
 
   std::string input; ///< A file, `-` for standard input, or a library's name.
   std::string from;  ///< The format of a program; empty to tell by the file.
-  Until until = Until::Done;
+  StopAfter until = StopAfter::Done;
   std::string schedule; ///< Which of the file's; empty when there is one.
   /// `FILE:NAME`, a file with one, or the name of one that the files of the
   /// schedule declare, or of the library. Empty for those of the schedule.
   std::string model, cluster;
   std::vector<sema::ParamValue> params;
-  bool sharesParams = false;      ///< Some may be for other schedules.
-  std::vector<std::string> rules; ///< To follow, as behind `with`.
+  bool ignoresUnknownParams = false; ///< Some may be for other schedules.
+  std::vector<std::string> rules;    ///< To follow, as behind `with`.
   std::string ruleFile = "std.pp";
   std::string layout; ///< Stands for that of the schedule; empty for none.
   CommRequest comm;
@@ -147,13 +147,14 @@ struct ParameterText {
 struct Checked {
   sema::Module module;
   sema::Selection selection; ///< Of the module.
-  sema::LayoutChoice layout;
+  sema::LayoutOverride layout;
 };
 
 /// What became of a request.
 struct Compiled {
   bool isGood = false;
-  std::string misuse; ///< Which part of the request is not for such an input.
+  std::string
+      usageError; ///< Which part of the request is not for such an input.
   /// The tree of the input, and what owns it; empty for a program.
   std::unique_ptr<ast::Context> context;
   std::vector<ast::File> files;

@@ -3,13 +3,13 @@
 
 #include "ppcc/IR/Program.h"
 
-namespace ppcc::written {
+namespace ppcc::schedtext {
 
 /// What of a program's costs no schedule can say; empty for nothing.
-std::string unsaid(const Program &program);
+std::string inexpressibleCost(const Program &program);
 
 /// What stands around the orders.
-struct WrittenHead {
+struct ScheduleHeader {
   std::string name;
   std::vector<std::string> comm; ///< Settings of `comm`.
   std::string transports;        ///< Of its cluster, as they are written there.
@@ -22,7 +22,7 @@ struct WrittenHead {
 };
 
 /// Bodies by number, each once, so that equal ones are found by number.
-class Bodies {
+class BodyTable {
 public:
   /// Some times the same, one after another.
   struct Item {
@@ -33,11 +33,11 @@ public:
   };
   using List = std::vector<Item>;
 
-  uint32_t letter(uint32_t letter) { return add({~letter, {}}); }
+  uint32_t symbol(uint32_t symbol) { return add({~symbol, {}}); }
   uint32_t list(List items) { return add({0, std::move(items)}); }
 
-  bool isLetter(uint32_t body) const { return bodies[body]->first != 0; }
-  uint32_t letterOf(uint32_t body) const { return ~bodies[body]->first; }
+  bool isSymbol(uint32_t body) const { return bodies[body]->first != 0; }
+  uint32_t symbolOf(uint32_t body) const { return ~bodies[body]->first; }
   const List &listOf(uint32_t body) const { return bodies[body]->second; }
 
   /// What becomes a loop first: letters that repeat themselves; what saves
@@ -59,38 +59,38 @@ private:
   std::vector<const Body *> bodies;
 };
 
-/// How often a loop turns: so often, and so often for each M / period.
-struct Count {
-  int64_t turns, more = 0;
+/// How often a loop runs: so often, and so often for each M / period.
+struct TripCount {
+  int64_t base, perPeriod = 0;
 };
 
 /// What a rank does in a phase, which may have no name.
 struct RankPhase {
   std::string name;
-  Bodies::List items;
+  BodyTable::List items;
 };
 
 /// What a rank does.
 struct RankText {
   std::vector<RankPhase> phases;
-  std::vector<uint32_t> shape; ///< Without the counts.
-  std::vector<Count> counts;   ///< Of its items, in order.
+  std::vector<uint32_t> shape;   ///< Without the counts.
+  std::vector<TripCount> counts; ///< Of its items, in order.
 };
 
 /// Letters by the name of their phase, in order.
 using Phases = std::vector<std::pair<std::string, std::vector<uint32_t>>>;
 /// In three: until the first that is no forward, until the last forward, and
 /// the rest.
-Phases inPhases(ArrayRef<uint32_t> letters, size_t firstBack,
-                size_t lastForward);
+Phases splitIntoPhases(ArrayRef<uint32_t> letters, size_t firstBack,
+                       size_t lastForward);
 
 /// Writes a schedule: the head first, then what its ranks do.
 class ScheduleText {
 public:
   /// The statement of a letter on a rank.
-  using Statement = function_ref<std::string(uint32_t letter, uint32_t rank)>;
+  using Statement = function_ref<std::string(uint32_t symbol, uint32_t rank)>;
 
-  ScheduleText(const Program &program, const WrittenHead &head);
+  ScheduleText(const Program &program, const ScheduleHeader &head);
 
   /// What a pipe is called: `down_0` for `down[0]`.
   const std::string &nameOf(PipeId pipe) const { return pipes[pipe.value]; }
@@ -102,7 +102,7 @@ public:
   /// `header { ... }` around what `write` writes, on one line if that is short.
   void block(const std::string &header, function_ref<void()> write);
   /// Without a name in none.
-  void inPhase(const std::string &name, function_ref<void()> write);
+  void writePhase(const std::string &name, function_ref<void()> write);
   /// Writes what is shortest of them: few lines and few letters.
   void shortest(ArrayRef<std::function<void()>> ways);
   /// What `write` writes, and what it costs to read.
@@ -115,15 +115,15 @@ public:
   /// The letters of each phase with loops for what repeats itself. Only ranks
   /// of the same `mark` are written as one. O(letters * longest period).
   RankText textOf(const Phases &phases, uint32_t mark,
-                  Bodies::Fold fold = Bodies::Fold::RunsFirst);
+                  BodyTable::Fold fold = BodyTable::Fold::RunsFirst);
   /// One piece for ranks that differ in the counts of their loops alone, all of
   /// it or by phases, every second or third rank apart if that is less; `turns`
   /// is what stands for M / period, `variable` for the number of the rank.
-  void writeRanks(ArrayRef<RankText> ranks, const std::string &turns,
+  void writeRanks(ArrayRef<RankText> ranks, const std::string &periods,
                   Statement statement, StringRef variable = "r");
 
   std::string take() { return std::move(text); }
-  Bodies bodies;
+  BodyTable bodyTable;
 
 private:
   void writePipe(PipeId id);
@@ -136,15 +136,15 @@ private:
   std::string factorsText(const CostSetting &setting) const;
   void writeLinks(StringRef item, ArrayRef<const CostSetting *> settings);
   /// The structure of a list, counts left out, and the counts in order.
-  void shapeOf(const Bodies::List &list, std::vector<uint32_t> &shape,
-               std::vector<Count> &counts) const;
+  void shapeOf(const BodyTable::List &list, std::vector<uint32_t> &shape,
+               std::vector<TripCount> &counts) const;
 
   const Program &program;
-  const WrittenHead &head;
+  const ScheduleHeader &head;
   std::vector<std::string> pipes; ///< Their names.
   std::string text;
   size_t depth = 0;
   std::map<std::string, uint32_t> phaseNumbers;
 };
 
-} // namespace ppcc::written
+} // namespace ppcc::schedtext

@@ -25,7 +25,7 @@ class OptionParser {
 public:
   using Text = const std::string &;
   /// Takes a value; gives what is wrong with it, or nothing.
-  using Take = std::function<std::string(Text value)>;
+  using Parse = std::function<std::string(Text value)>;
 
   /// With `--help`.
   OptionParser(const Invocation &call, Text name, Text summary);
@@ -39,10 +39,10 @@ public:
   void group(Text title, function_ref<void()> declare);
   /// What `declare` declares is for command lines, once they are read, of which
   /// `holds` is true; in others it is wrong usage, for the reason `why`.
-  void only(std::function<bool()> holds, Text why,
-            function_ref<void()> declare);
+  void onlyIf(std::function<bool()> holds, Text why,
+              function_ref<void()> declare);
   /// Gives what is wrong with a command line that has been read, or nothing.
-  void rule(std::function<std::string()> wrong);
+  void addCheck(std::function<std::string()> error);
 
   void positional(Text name, std::string &value, Text summary,
                   bool isRequired = false);
@@ -56,9 +56,8 @@ public:
   void output(Text names, std::string &value, Text summary);
   /// A whole number of a range.
   template <class T>
-  void number(Text names, T &value, uint64_t least, uint64_t most,
-              Text summary) {
-    numberInto(names, least, most, summary,
+  void number(Text names, T &value, uint64_t min, uint64_t max, Text summary) {
+    numberInto(names, min, max, summary,
                [&value](uint64_t given) { value = given; });
   }
   /// One of some names, literals; a misspelt one gets a suggestion.
@@ -80,13 +79,13 @@ public:
              value = findBy(known, name, &Choice::first)->second;
            });
   }
-  void parsed(Text names, Text summary, Take take, Text meta = "TEXT");
+  void parsed(Text names, Text summary, Parse take, Text meta = "TEXT");
   /// An option that may be given several times, and then is taken each time;
   /// with a delimiter, its value may be several, too.
-  void each(Text names, Text meta, Text summary, Take take,
-            char delimiter = '\0');
-  void each(Text names, Text meta, std::vector<std::string> &values,
-            Text summary);
+  void repeated(Text names, Text meta, Text summary, Parse take,
+                char delimiter = '\0');
+  void repeated(Text names, Text meta, std::vector<std::string> &values,
+                Text summary);
   /// Two options that are not given together.
   void exclude(Text name, Text other);
   /// Whether an option stands in the arguments that were read.
@@ -98,10 +97,10 @@ public:
   /// are, and the summary, with tabs between.
   std::optional<int> parse();
   /// Says what is wrong with a command line, and gives the exit code.
-  int wrong(StringRef text) const;
+  int usageError(StringRef text) const;
 
 private:
-  void numberInto(Text names, uint64_t least, uint64_t most, Text summary,
+  void numberInto(Text names, uint64_t min, uint64_t max, Text summary,
                   std::function<void(uint64_t)> set);
 
   struct Impl;

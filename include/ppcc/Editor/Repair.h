@@ -9,6 +9,6 @@ namespace ppcc::editor {
 /// parse: blanks stand in its place, and all else stays where it is. Where the
 /// error is that braces are open at the end, they are closed behind it. The
 /// text itself where nothing can be left out. O(text).
-std::string withoutMistake(StringRef text, size_t place);
+std::string blankOutError(StringRef text, size_t place);
 
 } // namespace ppcc::editor

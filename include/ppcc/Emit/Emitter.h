@@ -56,17 +56,17 @@ struct Emitter {
   /// Rolled gets loops for what repeats itself without being asked.
   enum Programs : uint8_t { Flat, Either, Rolled };
   /// Options that it may read.
-  enum Reads : uint16_t {
+  enum OptionGroup : uint16_t {
     Nothing = 0,
-    Ranks = 1,   ///< Which are shown.
-    Batches = 2, ///< Which microbatches are.
-    Sites = 4,   ///< Whether the places of actions are.
-    Clock = 8,   ///< The transport.
-    Span = 16,   ///< Of time, in a picture.
-    Size = 32,   ///< The width of a picture, and its memory.
-    Figure = 64, ///< All else about a vector graphic.
-    Torch = 128, ///< The PyTorch that reads it.
-    Symbol = 256 ///< The name in C++.
+    Ranks = 1,          ///< Which are shown.
+    Microbatches = 2,   ///< Which microbatches are.
+    Sites = 4,          ///< Whether the places of actions are.
+    TransportModel = 8, ///< The transport.
+    Span = 16,          ///< Of time, in a picture.
+    Size = 32,          ///< The width of a picture, and its memory.
+    Figure = 64,        ///< All else about a vector graphic.
+    Torch = 128,        ///< The PyTorch that reads it.
+    Symbol = 256        ///< The name in C++.
   };
 
   StringRef name;

@@ -21,7 +21,7 @@ struct Remainder {
 };
 
 /// The numbers of ranks and microbatches for which all of `where`, forms of P
-/// and M, is natural, and that leave these remainders.
+/// and M, is non-negative, and that leave these remainders.
 struct PlaneRange {
   Forms where;           ///< None of them follows from the others.
   int64_t fromRanks = 1; ///< The least P of these, if that is small.
@@ -29,7 +29,7 @@ struct PlaneRange {
   Verdict verdict = Verdict::Undecided;
   std::optional<PlaneFormula> makespan;
   std::string reason;
-  Place place; ///< Of the reason, if it has one.
+  Location place; ///< Of the reason, if it has one.
 };
 
 /// All P >= 1 and M >= 1 lie in one of the ranges.

@@ -1,4 +1,4 @@
-// Affine forms of the parameters of a schedule, of ranks and of turns.
+// Affine forms of the parameters of a schedule, of ranks and of iterations.
 #pragma once
 
 #include "ppcc/Support/LLVM.h"
@@ -7,8 +7,17 @@
 namespace ppcc::every {
 
 /// What a form speaks of: numbers that P and M are made of, the rank and the
-/// turn of a loop, and those of another action.
-enum Dim : unsigned { One, P, M, Rank, Turn, OtherRank, OtherTurn, numDims };
+/// iteration of a loop, and those of another action.
+enum Dim : unsigned {
+  One,
+  P,
+  M,
+  Rank,
+  Iteration,
+  OtherRank,
+  OtherIteration,
+  numDims
+};
 
 /// A sum of multiples of these, with whole coefficients. Throws
 /// std::overflow_error for what does not fit.
@@ -51,13 +60,13 @@ struct Form {
     form.at[dim] = 0;
     return form.add(value, factor);
   }
-  /// With these in place of the rank and the turn.
-  Form on(const Form &rank, const Form &turn) const {
+  /// With these in place of the rank and the iteration.
+  Form on(const Form &rank, const Form &iteration) const {
     Form form = *this;
-    form.at[Rank] = form.at[Turn] = 0;
-    return form.add(rank, at[Rank]).add(turn, at[Turn]);
+    form.at[Rank] = form.at[Iteration] = 0;
+    return form.add(rank, at[Rank]).add(iteration, at[Iteration]);
   }
-  /// A smaller form that is natural for the same whole numbers.
+  /// A smaller form that is non-negative for the same whole numbers.
   Form tightened() const {
     int64_t divisor = 0;
     for (unsigned dim = P; dim != numDims; ++dim)
@@ -73,19 +82,20 @@ struct Form {
   }
 };
 
-/// Forms that are natural: a polyhedron.
+/// Forms that are non-negative: a polyhedron.
 using Forms = std::vector<Form>;
 
-/// Why a form is natural where others are: scale times it is the sum of these
-/// and of `rest`. With a scale of 0 the others contradict each other.
+/// Why a form is non-negative where others are: scale times it is the sum of
+/// these and of `rest`. With a scale of 0 the others contradict each other.
 struct Multipliers {
   int64_t scale = 0, rest = 0;
   std::vector<int64_t> ofPremises;
 };
 
-/// Whether the multipliers show `goal` >= 0 where all premises are natural.
-inline bool shows(const Forms &premises, const Form &goal,
-                  const Multipliers &multipliers) {
+/// Whether the multipliers show `goal` >= 0 where all premises are
+/// non-negative.
+inline bool checkMultipliers(const Forms &premises, const Form &goal,
+                             const Multipliers &multipliers) {
   const auto &[scale, rest, factors] = multipliers;
   if (factors.size() != premises.size() || scale < 0 || rest < 0 ||
       (scale == 0 && rest == 0))

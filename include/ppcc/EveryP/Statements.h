@@ -6,7 +6,7 @@
 
 namespace ppcc::every {
 
-/// An action, in each turn of its segment.
+/// An action, in each iteration of its segment.
 struct Row {
   KindId kind;
   uint32_t chunk = 0; ///< Of the class of ranks.
@@ -17,10 +17,10 @@ struct Row {
 struct Unit {
   std::vector<Row> rows;
   int64_t duration = 1;
-  uint32_t ofClass = 0, segment = 0;
+  uint32_t rankClass = 0, segment = 0;
 };
 
-/// A loop whose turns are 0 .. count - 1, of units from `begin` to `end`.
+/// A loop whose iterations are 0 .. count - 1, of units from `begin` to `end`.
 struct Segment {
   Form count;
   uint32_t begin = 0, end = 0;
@@ -31,7 +31,7 @@ struct Chunk {
   Form stage;
 };
 
-/// Ranks that do the same: those for which all of `where` is natural.
+/// Ranks that do the same: those for which all of `where` is non-negative.
 struct RankClass {
   Forms where;
   Form rank; ///< The number of a rank, of Dim::Rank.
@@ -54,7 +54,7 @@ struct Statements {
   std::vector<Unit> units; ///< Class by class, in their order.
 
   const RankClass &classOf(const Unit &unit) const {
-    return classes[unit.ofClass];
+    return classes[unit.rankClass];
   }
   const Segment &segmentOf(const Unit &unit) const {
     return classOf(unit).segments[unit.segment];

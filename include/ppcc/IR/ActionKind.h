@@ -14,7 +14,8 @@ enum : uint8_t {
   WeightGrad = 4, ///< Stays on the rank.
 };
 inline constexpr unsigned count = 3;
-inline constexpr uint8_t moving = Output | InputGrad; ///< Other stages read it.
+inline constexpr uint8_t crossStage =
+    Output | InputGrad; ///< Other stages read it.
 } // namespace slot
 
 /// The slots of a set, each as its bit, for a `for`.
@@ -65,7 +66,7 @@ enum : uint8_t {
 } // namespace lane
 
 /// The ranks that do an action together.
-enum class Meeting : uint8_t {
+enum class Collective : uint8_t {
   None,
   All,      ///< All ranks of the program.
   Replicas, ///< Those that host the stage of this number in any pipe.
@@ -84,12 +85,12 @@ struct KindRule {
   bool operator==(const KindRule &) const = default;
 };
 
-/// The word for the ranks that meet; empty for Meeting::None.
-StringRef meetingName(Meeting meeting);
+/// The word for the ranks that meet; empty for Collective::None.
+StringRef collectiveName(Collective collective);
 
 /// A row of the table of kinds; see ActionKind.def.
 struct KindInfo {
-  std::string letters; ///< As in `0F3`; unique in the table.
+  std::string mnemonic; ///< As in `0F3`; unique in the table.
   KindClass kindClass = KindClass::Compute;
   uint8_t defines = 0; ///< The slots that it fills or carries.
   uint8_t needs =
@@ -104,10 +105,10 @@ struct KindInfo {
   /// At most so many are on their way on a rank, which waits with its compute
   /// actions meanwhile; 0 for any number.
   uint32_t inFlight = 0;
-  Meeting meeting = Meeting::None;
-  std::string outside;         ///< The name of Meeting::Outside.
-  std::vector<int32_t> stages; ///< Of Meeting::Stages; those below 0 count from
-                               ///< the last stage up.
+  Collective collective = Collective::None;
+  std::string outside;         ///< The name of Collective::Outside.
+  std::vector<int32_t> stages; ///< Of Collective::Stages; those below 0 count
+                               ///< from the last stage up.
   std::vector<KindRule> rules;
 
   /// Whether it is work of the rank, and no message.
@@ -118,25 +119,27 @@ struct KindInfo {
   bool isSend() const { return kindClass == KindClass::Send; }
   bool isRecv() const { return kindClass == KindClass::Recv; }
   /// Of a message: whether the stage at the other end is above its own.
-  bool goesUp() const { return isSend() == bool(defines & slot::Output); }
+  bool goesToLaterStage() const {
+    return isSend() == bool(defines & slot::Output);
+  }
   /// Whether it is work that runs beside the compute actions.
-  bool isBeside() const { return lane != lane::Compute; }
+  bool isAsync() const { return lane != lane::Compute; }
   /// Whether its rank computes nothing else while it runs, groups apart.
-  bool occupiesRank() const { return isCompute() && !isBeside(); }
+  bool occupiesRank() const { return isCompute() && !isAsync(); }
   /// Whether its scope tells the meetings of its kind apart: all ranks meet by
   /// rank or stage, replicas by stage, stages by stage or microbatch, as do two
   /// ranks.
-  bool canMeet() const;
+  bool isValidCollective() const;
   /// Whether another rank has an end of it, too: the same row, which names the
   /// stage of its own rank and, as its peer, one of the other.
-  bool hasFarEnd() const {
-    return meeting == Meeting::To || meeting == Meeting::From;
+  bool isMove() const {
+    return collective == Collective::To || collective == Collective::From;
   }
   /// Whether it names a stage at its other end.
-  bool hasPeer() const { return !isCompute() || hasFarEnd(); }
+  bool hasPeer() const { return !isCompute() || isMove(); }
   /// Whether ranks of the program do it together.
-  bool meets() const {
-    return meeting != Meeting::None && meeting != Meeting::Outside;
+  bool isCollective() const {
+    return collective != Collective::None && collective != Collective::Outside;
   }
   /// The slot under which it is counted: the first that it defines.
   uint8_t mainSlot() const { return defines & -defines; }
@@ -163,7 +166,7 @@ public:
   IdRange<KindId> ids() const { return firstIds<KindId>(size()); }
 
   /// The kind with these letters.
-  std::optional<KindId> find(StringRef letters) const;
+  std::optional<KindId> find(StringRef mnemonic) const;
   /// The kind of this class that defines exactly these slots.
   std::optional<KindId> find(KindClass kindClass, uint8_t defines) const;
   /// What remains of `whole` when `part` is done by itself: I for B without W.
@@ -185,7 +188,7 @@ public:
     return rows().drop_front(numBuiltIn);
   }
   /// The letters of all that compute.
-  std::vector<StringRef> computeLetters() const;
+  std::vector<StringRef> computeMnemonics() const;
 
   /// The names of the lanes: `compute`, `comm`, `none`, and those that
   /// declarations add.
@@ -194,7 +197,7 @@ public:
   /// many.
   std::optional<uint8_t> lane(StringRef name);
   /// Whether some kind runs beside the compute actions.
-  bool hasBeside() const;
+  bool hasAsync() const;
 
   /// Only the built-in kinds and those declared ones for which `keeps` is true;
   /// `keeps` has a place for each kind. Also those that these name.
@@ -202,13 +205,14 @@ public:
   KindTable pruned(BitVector keeps, std::vector<KindId> &renumbered) const;
 
   /// Stands for those that pruned() has left out.
-  static constexpr KindId unused{maxKinds};
-  bool isUnused(StringRef letters) const {
-    return llvm::is_contained(leftOut, letters);
+  static constexpr KindId prunedKind{maxKinds};
+  bool isPruned(StringRef mnemonic) const {
+    return llvm::is_contained(prunedMnemonics, mnemonic);
   }
 
 private:
-  std::vector<std::string> leftOut; ///< The letters of those that compute.
+  std::vector<std::string>
+      prunedMnemonics; ///< The letters of those that compute.
   std::vector<KindInfo> kinds;
   std::vector<std::string> laneNames{"compute", "comm", "none"};
   size_t numBuiltIn;

@@ -31,8 +31,8 @@ public:
   CallNames(const Program &program, RankId rank)
       : CallNames(program, rank, program.calls()) {}
   CallNames(const Program &program, RankId rank, CallStyle style)
-      : program(program), rank(rank), style(style), behind(program.begin(rank)),
-        ahead(program.begin(rank)) {}
+      : program(program), rank(rank), style(style),
+        nextRow(program.begin(rank)), lookaheadRow(program.begin(rank)) {}
 
   /// The name of the rows from `begin` to `end`: `send_forward`, or `batch`
   /// when there is no such call. Empty for what is no call. Calls are asked for
@@ -49,8 +49,8 @@ private:
   const Program &program;
   RankId rank;
   CallStyle style;
-  ActionId behind, ahead; ///< The rows before them have been looked at.
-  uint8_t slotsBehind = 0, slotsAhead = 0;
+  ActionId nextRow, lookaheadRow; ///< The rows before them have been looked at.
+  uint8_t lastSlots = 0, nextSlots = 0;
 };
 
 } // namespace ppcc

@@ -10,7 +10,8 @@ bool isMember(const KindInfo &info, const Pipe &pipe, StageId stage);
 
 /// Whether the stage is a member, and has what the action follows: no kind that
 /// is left out, and no message that it will not send or receive.
-bool canStandAt(const KindTable &kinds, const KindInfo &info, const Pipe &pipe,
-                StageId stage, const BitVector &leftOut = {});
+bool isApplicableAt(const KindTable &kinds, const KindInfo &info,
+                    const Pipe &pipe, StageId stage,
+                    const BitVector &leftOut = {});
 
 } // namespace ppcc

@@ -47,11 +47,11 @@ inline constexpr int64_t max = 1'000'000 * unit;
 inline constexpr decimal::Scale decimals{9, max};
 
 /// `value` times `factor`, rounded; `most` when it is more.
-inline int64_t apply(int64_t value, int64_t factor, int64_t most) {
+inline int64_t apply(int64_t value, int64_t factor, int64_t limit) {
   if (factor == unit)
     return value;
   __int128 product = (__int128(value) * factor + unit / 2) / unit;
-  return product > most ? most : static_cast<int64_t>(product);
+  return product > limit ? limit : static_cast<int64_t>(product);
 }
 } // namespace scaling
 
@@ -69,7 +69,7 @@ enum class Cost : uint8_t {
 /// What a number of a cost may be.
 struct CostNumber {
   decimal::Scale scale;
-  StringRef words; ///< For messages.
+  StringRef description; ///< For messages.
   bool isSigned = false, isPositive = false;
 
   /// Any number that JSON knows, rounded to the last place; nothing for what is
@@ -85,7 +85,13 @@ struct CostNumber {
 };
 
 /// Between what a cost may differ.
-enum class CostSpread : uint8_t { One, Stages, Links, Ranks, Microbatches };
+enum class CostGranularity : uint8_t {
+  One,
+  Stages,
+  Links,
+  Ranks,
+  Microbatches
+};
 
 /// Who says a cost.
 enum class CostOwner : uint8_t { Model, Cluster };
@@ -95,12 +101,13 @@ struct CostRow {
   Cost what;
   StringRef item, subject;
   const CostNumber &number;
-  CostSpread spread;
+  CostGranularity granularity;
   CostOwner owner;
 
   /// Whether it may differ between stages.
   bool isByStage() const {
-    return spread == CostSpread::Stages || spread == CostSpread::Links;
+    return granularity == CostGranularity::Stages ||
+           granularity == CostGranularity::Links;
   }
   bool isOfKind() const { return subject == "<kind>"; }
   bool isOfNode() const { return subject == "<node>"; }
@@ -126,9 +133,9 @@ struct CostSetting {
   std::optional<std::pair<RankId, RankId>> link{};
   /// Of a declared action: so often what the F of the stage takes, which the
   /// values follow.
-  std::optional<int64_t> inForwards{};
+  std::optional<int64_t> forwardMultiple{};
 
-  bool speaksOfKind() const {
+  bool isPerKind() const {
     return rowOf(what).isOfKind() || rowOf(what).isOfNode();
   }
 };
@@ -155,9 +162,9 @@ struct CostModel {
 
   /// Lets what is told in forwards follow what F takes in each of the pipes.
   /// O(settings * those in forwards).
-  void followForwards(const KindTable &kinds, size_t numPipes);
+  void resolveForwardMultiples(const KindTable &kinds, size_t numPipes);
   /// Whether the amounts that built-in actions take are given; else F takes 1.
-  bool hasAmounts(const KindTable &kinds) const;
+  bool hasMemoryCosts(const KindTable &kinds) const;
 
   auto of(Cost what) const {
     return llvm::make_filter_range(

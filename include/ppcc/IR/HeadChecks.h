@@ -42,15 +42,15 @@ private:
 };
 
 /// Gives actions of unknown origin their places in the file that is read.
-class OwnSites {
+class CellSites {
 public:
-  OwnSites(Program &program, StringRef fileName)
+  CellSites(Program &program, StringRef fileName)
       : program(program), fileName(fileName) {}
 
   /// A new site. Lines and columns count from 1.
   SiteId add(uint32_t line, uint32_t column);
   /// Whether the site is of the file that is read.
-  bool isOwn(SiteId site) const {
+  bool isFromThisFile(SiteId site) const {
     return file && program.sites()[site.value].file == *file;
   }
 
@@ -62,22 +62,22 @@ private:
 
 /// Whether it can name a lane, a node, a tensor: letters, digits and
 /// underscores, one at least.
-bool isName(StringRef text);
+bool isIdentifier(StringRef text);
 
 /// Whether a kind may have these letters: letters and underscores, one at
 /// least.
-bool isKindName(StringRef letters);
+bool isKindName(StringRef mnemonic);
 /// Whether a program may declare a kind of this name: texts have no other
 /// meaning for it.
-bool canNameKind(StringRef letters);
+bool canNameKind(StringRef mnemonic);
 
 /// What a declared kind has one action for each of, and who does it together,
 /// by their words; not the groups that have names of their own.
 std::optional<KindScope> findKindScope(StringRef word);
-std::optional<Meeting> findMeeting(StringRef word);
+std::optional<Collective> findCollective(StringRef word);
 
 /// A table of words, where they are added when they are new.
-struct Numbering {
+struct StringInterner {
   std::vector<std::string> &table;
   StringMap<uint32_t> numbers = {};
 
@@ -91,11 +91,12 @@ struct Numbering {
 
 /// The end of a message about unknown letters: what they may have been meant
 /// to be.
-std::string kindHint(const KindTable &kinds, StringRef letters);
+std::string kindHint(const KindTable &kinds, StringRef mnemonic);
 
-/// Reports a kind for which KindInfo::canMeet() is false, and gives that.
-bool checkMeeting(const KindInfo &info, SourceRange at,
-                  DiagnosticEngine &diags);
+/// Reports a kind for which KindInfo::isValidCollective() is false, and gives
+/// that.
+bool checkCollective(const KindInfo &info, SourceRange at,
+                     DiagnosticEngine &diags);
 
 /// The first microbatch that passes through both pipes.
 std::optional<uint32_t> sharedMicrobatch(const Pipe &a, const Pipe &b);
@@ -107,35 +108,35 @@ void sortEdges(Pipe &pipe);
 void sortTensors(Pipe &pipe);
 
 /// What is wrong with one of Pipe::tensors.
-enum class TensorFault : uint8_t { NoEdge, Twice };
+enum class TensorError : uint8_t { NoEdge, Twice };
 
 /// Calls `report` for each fault of the tensors, whose pipe is sorted.
 /// O(edges * log edges).
-void findTensorFaults(
+void findTensorErrors(
     const Pipe &pipe,
-    function_ref<void(const EdgeTensors &edge, TensorFault fault)> report);
+    function_ref<void(const EdgeTensors &edge, TensorError fault)> report);
 
 /// Reports at `at` each pipe that has another number of stages than the layout.
 void checkLayout(const Head &head, SourceRange at, DiagnosticEngine &diags);
 
 /// All patterns may look at so many places of all graphs.
-inline constexpr uint64_t maxPatternPlaces = uint64_t(1) << 28;
+inline constexpr uint64_t maxPatternPositions = uint64_t(1) << 28;
 
 /// Reports the first pattern, of those that stand at `places`, that is wrong
 /// for a graph; or calls `tooMany` for the one that goes beyond
-/// maxPatternPlaces.
+/// maxPatternPositions.
 void checkPatterns(const Head &head, ArrayRef<SourceRange> places,
                    DiagnosticEngine &diags,
                    function_ref<void(SourceRange at)> tooMany);
 
 /// Makes an action that is one of its rank stand for the first stage that the
 /// rank hosts; false, and a report, when it hosts none.
-bool placeOnRank(Action &action, const Head &head, RankId rank, SourceRange at,
-                 DiagnosticEngine &diags);
+bool assignFirstStage(Action &action, const Head &head, RankId rank,
+                      SourceRange at, DiagnosticEngine &diags);
 
 /// Reports an action in a loop whose pipe does not have the microbatch of the
-/// last turn; false then.
-bool checkLastTurn(const Loop &loop, uint32_t microbatch, const Pipe &pipe,
-                   SourceRange at, DiagnosticEngine &diags);
+/// last iteration; false then.
+bool checkLastIteration(const Loop &loop, uint32_t microbatch, const Pipe &pipe,
+                        SourceRange at, DiagnosticEngine &diags);
 
 } // namespace ppcc

@@ -23,20 +23,21 @@ void forEachSegment(const Program &program, RankId rank, Visit visit) {
 }
 
 /// Calls `visit(rows, advance)` for the rows of a rank, those of a loop once in
-/// each turn; `advance` is what it adds to the microbatches that they have.
+/// each iteration; `advance` is what it adds to the microbatches that they have.
 template <class Visit>
-void forEachStretch(const Program &program, RankId rank, Visit visit) {
+void forEachUnrolledRange(const Program &program, RankId rank, Visit visit) {
   forEachSegment(program, rank, [&](RowRange rows, const Loop *loop) {
-    for (uint32_t turn = 0; turn != (loop ? loop->count : 1); ++turn)
-      visit(rows, loop ? turn * uint32_t(loop->advance) : 0);
+    for (uint32_t iteration = 0; iteration != (loop ? loop->count : 1);
+         ++iteration)
+      visit(rows, loop ? iteration * uint32_t(loop->advance) : 0);
   });
 }
 
-/// The actions that run, loops counted as often as they turn.
-uint64_t flatSize(const Program &program);
+/// The actions that run, each iteration of a loop counted.
+uint64_t unrolledSize(const Program &program);
 
-/// The program with each loop written out. flatSize() must fit an ActionId.
-/// O(flatSize()).
+/// The program with each loop written out. unrolledSize() must fit an ActionId.
+/// O(unrolledSize()).
 Program unrolled(const Program &program);
 
 } // namespace ppcc

@@ -10,7 +10,7 @@ namespace ppcc {
 /// A node of an action: a piece of its work that occupies one lane.
 struct GraphNode {
   static constexpr uint32_t noLayer = UINT32_MAX;
-  static constexpr int64_t untold = -1;
+  static constexpr int64_t unset = -1;
 
   KindId part;       ///< The letters before its name: W for the W.mlp of a B.
   uint32_t name = 0; ///< Index into NodeGraphs::names.
@@ -18,7 +18,7 @@ struct GraphNode {
   uint32_t layer = noLayer;    ///< Of its stage, from 0.
   std::vector<uint32_t> needs; ///< Nodes of the same graph that end before it
                                ///< starts; each stands before it.
-  int64_t cost = untold;       ///< A Time; costs by name stand above it.
+  int64_t cost = unset;        ///< A Time; costs by name stand above it.
 };
 
 /// The names of the nodes at which an action meets other stages: at `recv` what
@@ -113,8 +113,8 @@ private:
 /// Calls `visit(member, node, patternNode)` for each node of the members in the
 /// order of the pattern. O(layers * nodes of the pattern).
 template <class Visit>
-void forEachPlace(const NodePattern &pattern,
-                  ArrayRef<const NodeIndex *> members, Visit visit) {
+void forEachPatternNode(const NodePattern &pattern,
+                        ArrayRef<const NodeIndex *> members, Visit visit) {
   auto place = [&](const PatternNode &node, size_t member, uint32_t layer) {
     if (auto found = members[member]->find(node.part, node.name, layer))
       visit(member, *found, node);
@@ -126,19 +126,19 @@ void forEachPlace(const NodePattern &pattern,
   std::vector<bool> delayed;
   for (const PatternNode &node : pattern.layer)
     delayed.push_back(last.contains({node.part.value, node.name}));
-  uint32_t turns = 0;
+  uint32_t numRounds = 0;
   for (const NodeIndex *member : members)
-    turns = std::max(turns, member->graph().layers);
+    numRounds = std::max(numRounds, member->graph().layers);
 
   for (const PatternNode &node : pattern.before)
     for (size_t i = 0; i != members.size(); ++i)
       place(node, i, GraphNode::noLayer);
-  for (uint32_t turn = 0; turn != turns; ++turn)
+  for (uint32_t round = 0; round != numRounds; ++round)
     for (size_t n = 0; n != pattern.layer.size(); ++n)
       for (size_t i = 0; i != members.size(); ++i) {
         const NodeGraph &graph = members[i]->graph();
-        if (turn < graph.layers && !(delayed[n] && turn + 1 == graph.layers))
-          place(pattern.layer[n], i, graph.layerAt(turn));
+        if (round < graph.layers && !(delayed[n] && round + 1 == graph.layers))
+          place(pattern.layer[n], i, graph.layerAt(round));
       }
   for (const PatternNode &node : pattern.after)
     for (size_t i = 0; i != members.size(); ++i) {
@@ -152,7 +152,7 @@ void forEachPlace(const NodePattern &pattern,
 
 /// What is wrong with a pattern for an action: it leaves a node out, has two
 /// places for it, or has it before one that the node needs.
-struct PatternFault {
+struct PatternError {
   uint32_t node;
   std::optional<uint32_t> needed;
   const PatternNode *place = nullptr; ///< Of the node, unless it is left out.
@@ -165,8 +165,9 @@ struct PatternFault {
   }
 };
 
-/// What forEachPlace() looks at for one graph.
-inline uint64_t placesOf(const NodePattern &pattern, const NodeGraph &graph) {
+/// What forEachPatternNode() looks at for one graph.
+inline uint64_t patternPositions(const NodePattern &pattern,
+                                 const NodeGraph &graph) {
   return (pattern.layer.size() + 1) * uint64_t(graph.layers) +
          pattern.before.size() + pattern.after.size();
 }
@@ -174,7 +175,7 @@ inline uint64_t placesOf(const NodePattern &pattern, const NodeGraph &graph) {
 /// The first fault of the pattern for actions with this graph. The order of one
 /// action's nodes does not depend on the actions beside it. O(layers * nodes of
 /// the pattern).
-std::optional<PatternFault> findFault(const NodePattern &pattern,
-                                      const NodeGraph &graph);
+std::optional<PatternError> findPatternError(const NodePattern &pattern,
+                                             const NodeGraph &graph);
 
 } // namespace ppcc

@@ -2,7 +2,7 @@
 // every emitter prints.
 #pragma once
 
-#include "ppcc/IR/Derived.h"
+#include "ppcc/IR/AnalysisCache.h"
 #include "ppcc/IR/Head.h"
 
 namespace ppcc {
@@ -93,16 +93,16 @@ public:
   std::optional<ActionId> firstMessage() const;
 
   /// Whether a row of `rank` is the far end of an action between two ranks.
-  bool isFarEnd(const Action &action, RankId rank) const {
-    return kindOf(action).hasFarEnd() &&
+  bool isPeerSide(const Action &action, RankId rank) const {
+    return kindOf(action).isMove() &&
            rankOfStage(action.pipe, action.stage) != rank;
   }
   /// The rank at the other end of a message.
-  RankId otherEnd(const Action &message) const {
+  RankId peerRank(const Action &message) const {
     return rankOfStage(message.pipe, message.peer);
   }
   /// The stages that a message leads from and to.
-  std::pair<StageId, StageId> wayOf(const Action &message) const {
+  std::pair<StageId, StageId> endpointsOf(const Action &message) const {
     return kindOf(message).isSend() ? std::pair(message.stage, message.peer)
                                     : std::pair(message.peer, message.stage);
   }
@@ -118,7 +118,7 @@ public:
     return Program(sharedHead, std::move(rows), {});
   }
   /// The same over rows that stand for the same actions.
-  Program restated(Rows rows) const {
+  Program withEquivalentRows(Rows rows) const {
     return Program(sharedHead, std::move(rows), known);
   }
   /// Puts other kinds in the place of the program's; see Head. O(actions).
@@ -139,7 +139,7 @@ public:
 
   /// What is worked out about head and rows, as Analyses does; gone when those
   /// change.
-  mutable Derived derived;
+  mutable AnalysisCache derived;
 
 private:
   Program(std::shared_ptr<const Head> head, Rows rows, Facts facts)

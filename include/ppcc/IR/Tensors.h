@@ -22,16 +22,16 @@ ArrayRef<StringRef> elementTypeNames();
 /// A tensor as a stage gives it to another.
 struct Tensor {
   /// A size that differs from microbatch to microbatch.
-  static constexpr int64_t varies = -1;
+  static constexpr int64_t dynamic = -1;
   static constexpr int64_t maxDim = int64_t(1) << 40;
 
   std::string name;
   ElementType type = ElementType::F32;
-  std::vector<int64_t> dims; ///< 0 to maxDim, or `varies`.
+  std::vector<int64_t> dims; ///< 0 to maxDim, or `dynamic`.
 
   bool operator==(const Tensor &) const = default;
   /// Whether a size is known only when the message is there.
-  bool hasVaryingShape() const;
+  bool isDynamic() const;
   /// Whether its gradient goes back along the edge: that of whole numbers does
   /// not exist.
   bool hasGradient() const;

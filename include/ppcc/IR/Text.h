@@ -20,9 +20,9 @@ void printProgram(const Program &program, raw_ostream &out,
                   const PrintOptions &options = {});
 
 /// A string of the text of programs.
-std::string quotedText(StringRef text);
+std::string quotedString(StringRef text);
 /// A word of it, which is a string where it must be.
-std::string wordText(StringRef text);
+std::string quotedIfNeeded(StringRef text);
 
 /// Reads the program that file `file` of `sources` holds, or reports all that
 /// is wrong with it. An action without a site gets the place of its cell.
@@ -33,34 +33,34 @@ std::optional<Program> parseProgram(uint32_t file, const SourceManager &sources,
 // ---- Programs for all values of a parameter, docs/every-m.md ----
 
 /// c + n N + j J, where N and J are variables.
-struct LinearText {
+struct AffineTerm {
   int64_t c = 0, n = 0, j = 0;
 };
 
 /// Programs for the values `values.c + values.n N`, N from 0 on.
-struct FamilyText {
-  LinearText values;
+struct FamilyHeader {
+  AffineTerm values;
   std::optional<uint64_t> count; ///< Of values; nothing for no end.
   std::string verdict, reason;
   std::optional<uint32_t> body; ///< Where its items begin, if it has any.
 };
 
 /// The text of programs for all values of the parameter `free`.
-struct FamiliesText {
+struct FamilyHeaders {
   std::string free;
   std::vector<std::string> transports;
-  std::vector<FamilyText> families; ///< Not none.
+  std::vector<FamilyHeader> families; ///< Not none.
 };
 
 /// Whether families follow the head of a program, as far as that can be told.
 bool hasFamilies(uint32_t file, const SourceManager &sources);
 /// What the text says of its families, or reports of what is wrong with it.
-std::optional<FamiliesText> parseFamilies(uint32_t file,
-                                          const SourceManager &sources,
-                                          DiagnosticEngine &diags);
-/// The program of a family that has items, where N is `n`. Loops have one turn,
+std::optional<FamilyHeaders> parseFamilies(uint32_t file,
+                                           const SourceManager &sources,
+                                           DiagnosticEngine &diags);
+/// The program of a family that has items, where N is `n`. Loops have one iteration,
 /// in which J is `j`.
-std::optional<Program> parseFamily(const FamilyText &family, int64_t n,
+std::optional<Program> parseFamily(const FamilyHeader &family, int64_t n,
                                    int64_t j, uint32_t file,
                                    const SourceManager &sources,
                                    DiagnosticEngine &diags);

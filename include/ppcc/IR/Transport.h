@@ -31,7 +31,7 @@ struct Transport {
   StringRef runtimes = {}; ///< What runs so, for people.
 
   /// Whether ends of messages meet on streams, whose connections have to stand.
-  bool hasMeetings() const {
+  bool hasRendezvous() const {
     return hasStreams() && sendWait == SendWait::Receive;
   }
 

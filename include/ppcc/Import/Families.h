@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ppcc/Import/Importer.h"
-#include "ppcc/Proof/Programs.h"
+#include "ppcc/Proof/ParametricProgram.h"
 
 namespace ppcc {
 
@@ -11,6 +11,6 @@ namespace ppcc {
 std::optional<Program> importFamilies(ImportContext &context);
 
 /// All of them: what the file says, which nobody has proven.
-std::optional<proof::ProgramsForAll> readFamilies(ImportContext &context);
+std::optional<proof::ParametricProgram> readFamilies(ImportContext &context);
 
 } // namespace ppcc

@@ -49,7 +49,7 @@ const Importer *importerOfName(StringRef fileName);
 const Importer *importerOfText(StringRef text);
 
 /// Whether a file holds programs for all values of a parameter.
-bool isForAll(uint32_t file, SourceManager &sources);
+bool isFamilyFile(uint32_t file, SourceManager &sources);
 
 /// Reads the program that the context's file holds. Actions know their places:
 /// those that the file names, else that of their cell.

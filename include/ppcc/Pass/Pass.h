@@ -24,7 +24,7 @@ enum class PassResult : uint8_t { Unchanged, Changed, Failed };
 /// How much of a program a pass changes, from little to much; and what it
 /// takes.
 enum class PassKind : uint8_t {
-  CheckAnyway, ///< Nothing; it judges programs in which errors were found, too.
+  CheckAlways, ///< Nothing; it judges programs in which errors were found, too.
   Check,       ///< Nothing.
   Facts,       ///< What is known of the rows, which stay as they are.
   Rewrite,     ///< Rows.

@@ -20,7 +20,7 @@ template <class Options> struct PassOption {
 };
 
 /// A pass that is being given its options.
-struct PassDraft {
+struct PassBuilder {
   /// Sets option number `option` of the pass; false when `value` is none.
   std::function<bool(size_t option, StringRef value)> set;
   std::function<Pass()> finish;
@@ -29,12 +29,12 @@ struct PassDraft {
 /// Makes the passes of one name.
 struct PassFactory {
   std::vector<PassOptionInfo> options;
-  std::function<PassDraft()> draft;
+  std::function<PassBuilder()> draft;
 };
 
 /// The factory of a pass without options.
 inline PassFactory passFactory(Pass pass) {
-  return {{}, [=] { return PassDraft{nullptr, [=] { return pass; }}; }};
+  return {{}, [=] { return PassBuilder{nullptr, [=] { return pass; }}; }};
 }
 
 /// The factory of what `make` makes of options, which are `defaults` where the
@@ -47,10 +47,10 @@ PassFactory passFactory(ArrayRef<PassOption<Options>> table, Options defaults,
     factory.options.push_back(option.info);
   factory.draft = [=] {
     auto options = std::make_shared<Options>(defaults);
-    return PassDraft{[=](size_t option, StringRef value) {
-                       return table[option].set(*options, value);
-                     },
-                     [=] { return make(*options); }};
+    return PassBuilder{[=](size_t option, StringRef value) {
+                         return table[option].set(*options, value);
+                       },
+                       [=] { return make(*options); }};
   };
   return factory;
 }

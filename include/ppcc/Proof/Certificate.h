@@ -16,7 +16,7 @@ struct Model : Topology {
 };
 
 /// A template with numbers for its events.
-struct Shown {
+struct OrderWitness {
   std::string transport; ///< `data` for none.
   Times order;           ///< Each above those of all that it waits for.
 };
@@ -27,12 +27,12 @@ struct Evidence {
   int64_t base = 1, step = 1;
   /// The programs, without messages and with them; the latter has no ranks
   /// where only the data is looked at.
-  Template byData, carried;
-  std::vector<Shown> shown;
+  Template withoutMessages, withMessages;
+  std::vector<OrderWitness> orderWitnesses;
   /// When everything happens on the transport of the makespan.
   std::optional<Times> times;
   /// Events that wait for each other, for all n from that of the claim on.
-  std::vector<Event> circle;
+  std::vector<Event> cycle;
 };
 
 /// What is said of numbers from..to of one remainder.
@@ -43,13 +43,13 @@ struct Claim {
   // Where it is right:
   std::vector<std::string> transports; ///< On these; `data` for none.
   std::optional<Formula> makespan;     ///< On one of them,
-  std::string timed;                   ///< this one.
+  std::string makespanTransport;       ///< this one.
   bool fits = false;                   ///< No rank holds more than its limit.
   std::string reason;                  ///< For people; nobody checks it.
   std::shared_ptr<const Evidence> evidence; ///< Null for none.
 
   /// Whether it is more than what the source says.
-  bool isShown() const { return verdict == "right" || evidence; }
+  bool needsChecking() const { return verdict == "right" || evidence; }
 };
 
 struct Certificate {
@@ -57,11 +57,11 @@ struct Certificate {
   std::string schedule, free;
   std::vector<std::pair<std::string, std::string>> params;
   /// The models as they stand in the file, where it was read.
-  struct Given {
+  struct Assumption {
     std::shared_ptr<const Model> model;
     std::string text;
   };
-  std::vector<Given> given;
+  std::vector<Assumption> assumptions;
   /// How many microbatches the programs of M have, of all pipes together, if
   /// that is one formula.
   std::optional<Formula> microbatches;
@@ -72,7 +72,7 @@ struct Certificate {
 /// certificate. It may claim anything.
 llvm::Expected<Certificate> readCertificate(StringRef text);
 
-/// What is wrong with a claim that a schedule is right, or waits in a circle;
+/// What is wrong with a claim that a schedule is right, or waits in a cycle;
 /// nothing where its evidence shows it.
 std::string faultOf(const Claim &claim, const Certificate &certificate);
 /// What is wrong with the numbers of all claims: each M >= 1 is to lie in one.

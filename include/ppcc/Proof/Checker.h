@@ -27,11 +27,11 @@ struct Makespan {
   bool isExact = false; ///< Else it is a bound from above.
 };
 
-/// A start or an end of a row in turn j.
+/// A start or an end of a row in iteration j.
 struct Event {
   uint32_t rank = 0, row = 0;
   bool isEnd = false;
-  Affine turn;
+  Affine iteration;
 };
 
 /// Judges one template on one transport, or by its data alone where that is
@@ -44,18 +44,18 @@ public:
 
   /// Whether each slot of each stage and microbatch is filled once, and each
   /// message between ranks has one send and one receive.
-  virtual Finding complete() const = 0;
+  virtual Finding checkComplete() const = 0;
   /// Whether the two ranks of each lane have its messages in one order.
-  virtual Finding matched() const = 0;
+  virtual Finding checkMatching() const = 0;
   /// Whether each event is at least 1 behind all that it waits for: then no
   /// rank waits for itself.
-  virtual Finding forward(const Times &order) const = 0;
+  virtual Finding checkAcyclic(const Times &order) const = 0;
   /// The makespan, where `times` respect all waits, and what actions and
-  /// messages take. By data alone a message takes its time, and no turn.
+  /// messages take. By data alone a message takes its time, and no iteration.
   virtual std::optional<Makespan> makespan(const Times &times,
                                            const Costs &costs) const = 0;
   /// Whether `times` are those of the run, all of them, not only the last.
-  virtual bool isRun(const Times &times, const Costs &costs) const = 0;
+  virtual bool isEarliestRun(const Times &times, const Costs &costs) const = 0;
 
   using Visit = function_ref<void(const Event &, const Domain &)>;
   /// Calls `visit` for the ends of the items that make what a compute action
@@ -67,13 +67,14 @@ public:
       const = 0;
   /// The same for the row that makes what another sends, and for the other end
   /// of a message.
-  virtual bool forEachMaker(uint32_t rank, uint32_t row, Visit visit) const = 0;
-  virtual bool forEachPartner(uint32_t rank, uint32_t row,
-                              Visit visit) const = 0;
+  virtual bool forEachSendProducer(uint32_t rank, uint32_t row,
+                                   Visit visit) const = 0;
+  virtual bool forEachMatchingMessage(uint32_t rank, uint32_t row,
+                                      Visit visit) const = 0;
 
-  /// Whether each event of the circle waits for the next, and the last for the
+  /// Whether each event of the cycle waits for the next, and the last for the
   /// first, for all n from `from` on.
-  virtual bool isCircle(ArrayRef<Event> circle, int64_t from) const = 0;
+  virtual bool isCycle(ArrayRef<Event> cycle, int64_t from) const = 0;
 };
 
 } // namespace ppcc::proof

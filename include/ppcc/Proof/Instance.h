@@ -13,20 +13,20 @@ std::string instantiate(const Template &family, int64_t n, uint64_t maxActions,
 
 /// Puts rows with loops, and the microbatches of its pipes, into a program that
 /// has a head and no rows, if they stand for the same actions as the rows of n.
-/// What does not fit, or nothing. O(rows of both), where loops and windows have
+/// What does not fit, or nothing. O(rows of both), where loops and loops have
 /// a common multiple.
 std::string instantiate(const Template &family, int64_t n, Rows rolled,
                         Program &program);
 
-/// Calls `visit(row, turn)` for the rows of a rank in the program of n.
+/// Calls `visit(row, iteration)` for the rows of a rank in the program of n.
 template <class Visit>
 void forEachRow(const std::vector<Row> &rows, int64_t n, Visit visit) {
   for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
     end = blockEnd(rows, begin);
-    int64_t last = rows[begin].window == noWindow ? 0 : n;
-    for (int64_t turn = 0; turn <= last; ++turn)
+    int64_t last = rows[begin].loop == noLoop ? 0 : n;
+    for (int64_t iteration = 0; iteration <= last; ++iteration)
       for (uint32_t row = begin; row != end; ++row)
-        visit(row, turn);
+        visit(row, iteration);
   }
 }
 

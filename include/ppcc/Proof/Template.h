@@ -1,5 +1,5 @@
-// A program for all microbatches: rows whose microbatches, and windows whose
-// turns, grow with n.
+// A program for all microbatches: rows whose microbatches, and loops whose
+// iterations, grow with n.
 #pragma once
 
 #include "ppcc/IR/Topology.h"
@@ -41,21 +41,21 @@ private:
   }
 };
 
-inline constexpr uint32_t noWindow = 0xFFFFFFFF;
+inline constexpr uint32_t noLoop = 0xFFFFFFFF;
 /// As in an Action: the peer of what computes, the microbatch of what has none.
 inline constexpr uint32_t noPeer = 0xFFFF, noMicrobatch = 0xFFFFFFFF;
-inline constexpr int64_t endless = INT64_MAX;
+inline constexpr int64_t unbounded = INT64_MAX;
 
-/// An action, once or in each turn of a window.
+/// An action, once or in each iteration of a window.
 struct Row {
   KindId kind;
   PipeId pipe;
   StageId stage;
   StageId peer{noPeer};
   bool joined = false; ///< To the row before it.
-  uint32_t window = noWindow;
-  Affine microbatch;  ///< j is the turn of the window.
-  uint32_t place = 0; ///< Whatever its maker knows it by.
+  uint32_t loop = noLoop;
+  Affine microbatch;      ///< j is the iteration of the window.
+  uint32_t sourceLoc = 0; ///< Whatever its maker knows it by.
   PhaseId phase;
   SiteId site;
 };
@@ -63,45 +63,45 @@ struct Row {
 /// One past the row, or the window, that begins there.
 inline uint32_t blockEnd(ArrayRef<Row> rows, uint32_t begin) {
   uint32_t end = begin + 1;
-  while (rows[begin].window != noWindow && end != rows.size() &&
-         rows[end].window == rows[begin].window)
+  while (rows[begin].loop != noLoop && end != rows.size() &&
+         rows[end].loop == rows[begin].loop)
     ++end;
   return end;
 }
 
 /// The microbatches of a pipe.
-struct Range {
+struct MicrobatchRange {
   Affine first, count;
 };
 
 /// For each n in 0..last a program. The rows of a window stand together, and
-/// run n + 1 times, in turns 0 to n.
+/// run n + 1 times, in iterations 0 to n.
 struct Template {
   const Topology *head = nullptr; ///< Its microbatches count for nothing.
-  std::vector<Range> pipes;
-  int64_t last = endless;
+  std::vector<MicrobatchRange> pipes;
+  int64_t last = unbounded;
   std::vector<std::vector<Row>> ranks;
 };
 
 /// Of each row that has a key, how many with the same stand before it on its
-/// rank, as a function of its turn.
+/// rank, as a function of its iteration.
 template <class KeyOf>
-std::vector<Affine> placesOf(ArrayRef<Row> rows, KeyOf keyOf) {
+std::vector<Affine> ordinalsOf(ArrayRef<Row> rows, KeyOf keyOf) {
   std::vector<Affine> places(rows.size());
   using Key = typename decltype(keyOf(0u))::value_type;
   std::map<Key, Affine> counts;
   for (uint32_t begin = 0, end; begin != rows.size(); begin = end) {
     end = blockEnd(rows, begin);
-    bool hasTurns = rows[begin].window != noWindow;
+    bool hasIterations = rows[begin].loop != noLoop;
     std::map<Key, int64_t> ofTurn;
     for (uint32_t row = begin; row != end; ++row)
       if (auto key = keyOf(row))
         places[row] = counts[*key] + ofTurn[*key]++;
-    for (uint32_t row = begin; hasTurns && row != end; ++row)
+    for (uint32_t row = begin; hasIterations && row != end; ++row)
       if (auto key = keyOf(row))
         places[row].j = ofTurn[*key];
     for (auto [key, count] : ofTurn)
-      counts[key] = counts[key] + count * Affine{1, hasTurns, 0};
+      counts[key] = counts[key] + count * Affine{1, hasIterations, 0};
   }
   return places;
 }

@@ -35,6 +35,6 @@ std::string readTemplate(const llvm::json::Object &from, const Topology &head,
 /// Lists of lists of numbers that JSON holds under a key; nothing when it holds
 /// something else, or more than `most`.
 std::optional<std::vector<std::vector<int64_t>>>
-readNumbers(const llvm::json::Value *value, size_t most = SIZE_MAX);
+readNumbers(const llvm::json::Value *value, size_t maxSize = SIZE_MAX);
 
 } // namespace ppcc::proof

@@ -7,16 +7,16 @@ namespace ppcc {
 
 /// The programs of a proof with evidence; `free` is its parameter. Nothing
 /// after a report that some number that is admitted, and not wrong, has none.
-std::optional<proof::ProgramsForAll>
+std::optional<proof::ParametricProgram>
 familiesOf(const Proof &proof, StringRef free, Session &session);
 
 /// Writes programs for all numbers as JSON, docs/every-m.md.
-void writeFamilies(const proof::ProgramsForAll &families, Session &session,
+void writeFamilies(const proof::ParametricProgram &families, Session &session,
                    raw_ostream &out);
 /// The same as text.
-void printFamilies(const proof::ProgramsForAll &families, raw_ostream &out);
+void printFamilies(const proof::ParametricProgram &families, raw_ostream &out);
 
 /// One of the programs, with what all share.
-const proof::Programs &sampleOf(const proof::ProgramsForAll &families);
+const proof::ResidueFamily &sampleOf(const proof::ParametricProgram &families);
 
 } // namespace ppcc

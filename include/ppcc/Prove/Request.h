@@ -6,15 +6,16 @@
 namespace ppcc {
 
 /// A schedule, its free parameters, and a proof without ranges.
-struct Asked {
+struct ParsedRequest {
   Compiled compiled; ///< As far as it is checked.
   SmallVector<uint32_t, 2> free;
   Proof proof;
 };
 
 /// Of one free parameter, or several with commas. Nothing after a report, or
-/// where the request is misused, which `misuse` then says.
-std::optional<Asked> readRequest(const ProveRequest &request, Session &session,
-                                 std::string &misuse);
+/// where the request is misused, which `usageError` then says.
+std::optional<ParsedRequest> readRequest(const ProveRequest &request,
+                                         Session &session,
+                                         std::string &usageError);
 
 } // namespace ppcc

@@ -17,15 +17,15 @@ template <Stage S> struct Call {
     work.program = &program;
     work.rank = rank;
   }
-  void link(const Linked &linked) { found.resize(linked.mostEdges); }
+  void link(const Linked &linked) { found.resize(linked.maxEdges); }
   [[gnu::always_inline]] inline void begin(const Operation &action,
-                                           const Role &doing,
+                                           const ActionDescriptor &doing,
                                            uint32_t microbatch, uint16_t lane) {
     operation = &action;
-    role = &doing;
-    work.pipe = role->label.pipe;
-    work.kind = role->number;
-    work.stage = role->label.from;
+    descriptor = &doing;
+    work.pipe = descriptor->label.pipe;
+    work.kind = descriptor->number;
+    work.stage = descriptor->label.from;
     work.microbatch = microbatch;
     work.row = action.row;
     work.lane = lane;
@@ -33,30 +33,31 @@ template <Stage S> struct Call {
   }
   /// Finds in `cells` what it reads, for each of which it calls `await`, until
   /// that gives false, and what it makes.
-  template <class Await>
-  [[gnu::always_inline]] inline bool find(Held<Value> *cells, Await await) {
-    Held<Value> **into = found.data();
-    const Ring *ring = role->reads;
-    for (; ring != role->makes; ++ring) {
+  template <class WaitFor>
+  [[gnu::always_inline]] inline bool find(ValueCell<Value> *cells,
+                                          WaitFor await) {
+    ValueCell<Value> **into = found.data();
+    const Ring *ring = descriptor->reads;
+    for (; ring != descriptor->outputs; ++ring) {
       *into = cells + ring->at(work.microbatch);
       if (!await(**into++))
         return false;
     }
-    makes = into;
-    if (ring != role->end)
+    outputs = into;
+    if (ring != descriptor->end)
       *into++ = cells + ring++->at(work.microbatch);
-    end = ring == role->end ? into : findMore(ring, cells, into);
+    end = ring == descriptor->end ? into : findMore(ring, cells, into);
     return true;
   }
-  Held<Value> **reads() { return found.data(); }
+  ValueCell<Value> **reads() { return found.data(); }
 
-  Work work;
+  ActionContext work;
   const Operation *operation = nullptr;
-  const Role *role = nullptr;
+  const ActionDescriptor *descriptor = nullptr;
   /// Behind the cells of what it reads: that of the output, or of the gradient
   /// for each input; and behind these.
-  Held<Value> **makes = nullptr, **end = nullptr;
-  Value unread{}; ///< What it made for nobody, or moves between ranks.
+  ValueCell<Value> **outputs = nullptr, **end = nullptr;
+  Value unroutedValue{}; ///< What it made for nobody, or moves between ranks.
   std::exception_ptr failure;     ///< Of a call in another thread.
   int64_t started = 0, ended = 0; ///< For the trace.
 
@@ -68,7 +69,7 @@ template <Stage S> struct Call {
     switch (operation->opcode) {
     case Opcode::Forward:
       return keepOutput(
-          stage.forward(work, Inputs<Value>({found.data(), makes})));
+          stage.forward(work, Inputs<Value>({found.data(), outputs})));
     case Opcode::Backward:
       if constexpr (requires { stage.backward(work, nullptr); })
         return keepGrads(stage.backward(work, gradient(stage)));
@@ -81,13 +82,13 @@ template <Stage S> struct Call {
       if constexpr (requires { stage.backward_weight(work); })
         return stage.backward_weight(work);
       throw std::runtime_error("it has no function `backward_weight`");
-    case Opcode::Give:
-      if constexpr (requires { unread = stage.give(work); })
-        return void(unread = stage.give(work));
+    case Opcode::MoveOut:
+      if constexpr (requires { unroutedValue = stage.moveOut(work); })
+        return void(unroutedValue = stage.moveOut(work));
       throw std::runtime_error("it has no function `give`");
-    case Opcode::Take:
-      if constexpr (requires { stage.take(work, std::move(unread)); })
-        return stage.take(work, std::move(unread));
+    case Opcode::MoveIn:
+      if constexpr (requires { stage.moveIn(work, std::move(unroutedValue)); })
+        return stage.moveIn(work, std::move(unroutedValue));
       throw std::runtime_error("it has no function `take`");
     default:
       if constexpr (requires { stage.perform(work); })
@@ -97,20 +98,21 @@ template <Stage S> struct Call {
   }
 
 private:
-  [[gnu::noinline]] Held<Value> **findMore(const Ring *ring, Held<Value> *cells,
-                                           Held<Value> **into) const {
-    for (; ring != role->end; ++ring)
+  [[gnu::noinline]] ValueCell<Value> **findMore(const Ring *ring,
+                                                ValueCell<Value> *cells,
+                                                ValueCell<Value> **into) const {
+    for (; ring != descriptor->end; ++ring)
       *into++ = cells + ring->at(work.microbatch);
     return into;
   }
 
   /// The gradient of the output of the stage, summed over its readers.
   Value *gradient(S &stage) {
-    Held<Value> **held = reads();
-    if (held == makes)
+    ValueCell<Value> **held = reads();
+    if (held == outputs)
       return nullptr;
     Value &sum = (*held)->value;
-    while (++held != makes)
+    while (++held != outputs)
       add(stage, sum, (*held)->value);
     return &sum;
   }
@@ -126,36 +128,37 @@ private:
       throw std::runtime_error("it has no function `add`");
   }
 
-  [[gnu::always_inline]] inline void keep(Held<Value> &held, Value &&value) {
-    held.readers = role->readers;
+  [[gnu::always_inline]] inline void keep(ValueCell<Value> &held,
+                                          Value &&value) {
+    held.readers = descriptor->readers;
     replace(held.value, std::move(value));
   }
   [[gnu::always_inline]] inline void keepOutput(Value &&output) {
-    if (makes == end)
-      unread = std::move(output);
+    if (outputs == end)
+      unroutedValue = std::move(output);
     else
-      keep(**makes, std::move(output));
+      keep(**outputs, std::move(output));
   }
   /// One for all sources of the stage: each gets a copy, the last the value.
   [[gnu::always_inline]] inline void keepGrads(Value &&gradient) {
-    if (makes == end)
-      return void(unread = std::move(gradient));
-    Held<Value> **held = makes;
+    if (outputs == end)
+      return void(unroutedValue = std::move(gradient));
+    ValueCell<Value> **held = outputs;
     if constexpr (std::is_copy_constructible_v<Value>)
       for (; held + 1 != end; ++held)
         keep(**held, Value(gradient));
     keep(**held, std::move(gradient));
   }
   void keepGrads(std::vector<Value> &&gradients) {
-    size_t inputs = static_cast<size_t>(end - makes);
+    size_t inputs = static_cast<size_t>(end - outputs);
     if (gradients.size() != inputs)
       throw std::runtime_error(
           concat(gradients.size(), " gradients for ", inputs, " inputs"));
     for (size_t i = 0; i != inputs; ++i)
-      keep(*makes[i], std::move(gradients[i]));
+      keep(*outputs[i], std::move(gradients[i]));
   }
 
-  std::vector<Held<Value> *> found; ///< What it reads, then makes.
+  std::vector<ValueCell<Value> *> found; ///< What it reads, then makes.
 };
 
 } // namespace ppcc::rt

@@ -31,11 +31,11 @@ public:
   [[gnu::always_inline]] inline void push(Message<Value> &&message) {
     if (to == std::end(last->messages))
       addBlock();
-    to++->become(message.label, std::move(message.value));
+    to++->assign(message.label, std::move(message.value));
     sent.store(sent.load(std::memory_order_relaxed) + 1,
                std::memory_order_release);
   }
-  bool isMet() const {
+  bool isMatched() const {
     return posted.load(std::memory_order_acquire) >=
            sent.load(std::memory_order_relaxed);
   }
@@ -51,8 +51,8 @@ public:
   /// There must be one.
   [[gnu::always_inline]] inline void popInto(Message<Value> &message) {
     if (from == std::end(first->messages))
-      leaveBlock();
-    message.become(from->label, std::move(from->value));
+      retireFrontBlock();
+    message.assign(from->label, std::move(from->value));
     ++from;
     ++taken;
   }
@@ -69,7 +69,7 @@ private:
     last = last->next = fresh ? fresh : new Block;
     to = last->messages;
   }
-  [[gnu::cold, gnu::noinline]] void leaveBlock() {
+  [[gnu::cold, gnu::noinline]] void retireFrontBlock() {
     Block *empty = std::exchange(first, first->next);
     empty->next = nullptr;
     from = first->messages;
@@ -117,7 +117,7 @@ public:
 
   uint32_t rank() const { return self; }
   uint32_t numRanks() const { return static_cast<uint32_t>(incoming.size()); }
-  void willMeet(bool will) { meets = will; }
+  void setRendezvous(bool will) { isRendezvous = will; }
 
 protected:
   Channel<Value> &channelTo(uint32_t to) {
@@ -132,7 +132,7 @@ protected:
   }
 
   uint32_t self;
-  bool meets = true; ///< Somebody may wait for receives.
+  bool isRendezvous = true; ///< Somebody may wait for receives.
 
 private:
   ChannelTable<Value> &all;

@@ -83,7 +83,7 @@ refuseOperation(const Program &program, uint32_t rank, const Wiring &wiring,
   if (!wiring.hosts(row.pipe, row.stage))
     refuse(what, " runs stage ", row.stage, ", which is on rank ",
            program.pipes[row.pipe].rankOfStage[row.stage]);
-  if (program.kinds[row.kind].isWork())
+  if (program.kinds[row.kind].runsOnStage())
     refuse(what, " computes, but has a peer");
   if (!row.hasPeer())
     refuse(what, " has no peer");
@@ -114,7 +114,7 @@ inline void checkRow(const Program &program, uint32_t rank,
   }
   require(row.phase() < program.phases.size, "phase", row.phase());
   require(row.site < program.sites.size, "site", row.site);
-  if (wiring.find(row) == Role::none) [[unlikely]]
+  if (wiring.find(row) == ActionDescriptor::none) [[unlikely]]
     refuseOperation(program, rank, wiring, number, row);
 }
 
@@ -143,10 +143,10 @@ inline void checkBounds(const Program &program, uint32_t rank) {
 /// stands outside the rows does not fit together. O(stages + sites +
 /// segments).
 inline void checkHead(const Program &program) {
-  if (program.abi != abiNumber)
+  if (program.abi != abiVersion)
     throw Error(
         concat("the program has ABI ", program.abi, ", this engine has ABI ",
-               abiNumber,
+               abiVersion,
                ": compile the schedule again with the ppcc of this engine"));
   if (program.instance)
     throw Error("the program is for all numbers of microbatches: run one that "
@@ -163,10 +163,10 @@ inline void checkHead(const Program &program) {
       known |= kind.defines == slot::WeightGrad ||
                kind.defines == (slot::InputGrad | slot::WeightGrad);
     if (kind.kindClass == KindClass::Declared)
-      known =
-          kind.defines == 0 && kind.needs == 0 && kind.meeting <= Meeting::From;
+      known = kind.defines == 0 && kind.needs == 0 &&
+              kind.collective <= Collective::From;
     if (kind.kindClass > KindClass::Declared || !known)
-      detail::refuse("kind `", kind.letters, "` cannot be executed");
+      detail::refuse("kind `", kind.mnemonic, "` cannot be executed");
   }
   for (const Pipe &pipe : program.pipes)
     detail::checkPipe(program, pipe);

@@ -28,7 +28,7 @@ public:
       network.wake(channel.receiverSleeps, to);
     }
     void postReceive(uint32_t from, const Label &, size_t) {
-      if (!this->meets)
+      if (!this->isRendezvous)
         return;
       Channel<Value> &channel = this->channelFrom(from);
       channel.post();
@@ -42,9 +42,9 @@ public:
       channel.popInto(into);
       return true;
     }
-    bool sendsMet(uint32_t to, milliseconds) {
+    bool sendsMatched(uint32_t to, milliseconds) {
       Channel<Value> &channel = this->channelTo(to);
-      return channel.isMet() || sleep(channel.senderSleeps);
+      return channel.isMatched() || sleep(channel.senderSleeps);
     }
     void finish(milliseconds) {}
     void fail(const std::string &) {}
@@ -82,12 +82,12 @@ private:
 
   uint32_t size;
   ChannelTable<Value> channels;
-  Circle<uint32_t> awake;
+  CircularQueue<uint32_t> awake;
 };
 
 /// All ranks of a job in this thread; `stages` holds the stage of each. Its
 /// functions throw Error; then it is of no use any more, unless it is a
-/// Disagreement of link().
+/// ProgramMismatch of link().
 template <Stage S> class CooperativeSession {
 public:
   CooperativeSession(const Program &program, std::span<S> stages,
@@ -134,7 +134,7 @@ public:
     std::string stuck;
     for (const Runner &runner : runners)
       if (!runner.hasEnded())
-        stuck += "\n  " + runner.waitsFor();
+        stuck += "\n  " + runner.describeWait();
     if (!stuck.empty())
       throw Error("no rank can go on:" + stuck);
     std::vector<Stats> stats;

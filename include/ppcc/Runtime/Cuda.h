@@ -22,20 +22,20 @@ public:
   CudaPool(const CudaPool &) = delete;
   CudaPool &operator=(const CudaPool &) = delete;
 
-  /// `isUrgent`: what it gets runs ahead of what others get.
-  cudaStream_t newStream(bool isUrgent) {
+  /// `highPriority`: what it gets runs ahead of what others get.
+  cudaStream_t newStream(bool highPriority) {
     int lowest, highest;
     checkCuda(cudaDeviceGetStreamPriorityRange(&lowest, &highest),
               "cudaDeviceGetStreamPriorityRange");
     cudaStream_t stream;
     checkCuda(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
-                                           isUrgent ? highest : lowest),
+                                           highPriority ? highest : lowest),
               "cudaStreamCreateWithPriority");
     return streams.emplace_back(stream);
   }
 
   /// An event, to be given back when nobody waits for it or asks any more.
-  cudaEvent_t take() {
+  cudaEvent_t acquireEvent() {
     if (spare.empty()) {
       cudaEvent_t event;
       checkCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
@@ -46,14 +46,15 @@ public:
     spare.pop_back();
     return event;
   }
-  void giveBack(cudaEvent_t event) { spare.push_back(event); }
+  void releaseEvent(cudaEvent_t event) { spare.push_back(event); }
 
   /// What `later` gets from now on waits for what `earlier` has.
-  void follow(cudaStream_t later, cudaStream_t earlier) {
-    if (!turn)
-      turn = take();
-    checkCuda(cudaEventRecord(turn, earlier), "cudaEventRecord");
-    checkCuda(cudaStreamWaitEvent(later, turn, 0), "cudaStreamWaitEvent");
+  void waitStream(cudaStream_t later, cudaStream_t earlier) {
+    if (!orderingEvent)
+      orderingEvent = acquireEvent();
+    checkCuda(cudaEventRecord(orderingEvent, earlier), "cudaEventRecord");
+    checkCuda(cudaStreamWaitEvent(later, orderingEvent, 0),
+              "cudaStreamWaitEvent");
   }
 
   void synchronize() const {
@@ -71,7 +72,7 @@ public:
 private:
   std::vector<cudaStream_t> streams;
   std::vector<cudaEvent_t> events, spare;
-  cudaEvent_t turn = nullptr;
+  cudaEvent_t orderingEvent = nullptr;
 };
 
 /// Whether what was recorded has happened.

@@ -149,8 +149,8 @@ private:
 /// The columns of a rank, each as one number: its values, 32 bits each, are the
 /// digits in base 2^32, the lowest first. Of that number the remainders of two
 /// primes are kept (Rabin's fingerprint). The remainder of a loop follows from
-/// that of its first turn by a geometric sum, so loops are not written out.
-class RowSums {
+/// that of its first iteration by a geometric sum, so loops are not written out.
+class RowFingerprint {
 public:
   /// A row in the columns of docs/program-format.md, but for `group`.
   struct Row {
@@ -158,12 +158,12 @@ public:
     bool hasMicrobatch, joined;
   };
 
-  /// Adds rows, whole groups, that run `turns` times; each further time adds
+  /// Adds rows, whole groups, that run `iterations` times; each further time adds
   /// `advance` to their microbatches. `rowAt(i)` gives row i. O(rows + log
-  /// turns).
+  /// iterations).
   template <class RowAt>
-  void add(uint64_t count, RowAt rowAt, uint32_t turns, int32_t advance) {
-    if (count == 0 || turns == 0)
+  void add(uint64_t count, RowAt rowAt, uint32_t iterations, int32_t advance) {
+    if (count == 0 || iterations == 0)
       return;
     Sums once[2] = {};
     uint64_t power[2] = {residues[0].power, residues[1].power};
@@ -187,13 +187,13 @@ public:
       row = next;
     }
     for (size_t p = 0; p != 2; ++p)
-      residues[p].add(once[p], count, turns, advance, groups - first);
-    groups += (turns - 1) * (groups - first);
-    rows += count * turns;
+      residues[p].add(once[p], count, iterations, advance, groups - first);
+    groups += (iterations - 1) * (groups - first);
+    rows += count * iterations;
   }
 
   /// Spells the rows, and the two remainders of each column.
-  template <class Bytes> void spell(Bytes &bytes) const {
+  template <class Bytes> void appendTo(Bytes &bytes) const {
     bytes.numbers(rows);
     for (size_t c = 0; c != columns; ++c)
       bytes.numbers(residues[0].columns[c], residues[1].columns[c]);
@@ -204,9 +204,9 @@ private:
   __extension__ typedef unsigned __int128 Wide;
 
   /// Of rows, times the powers of their positions: the values, and 1 for each
-  /// value that grows with the turns.
+  /// value that grows with the iterations.
   struct Sums {
-    Wide columns[RowSums::columns], ofMicrobatch, ofGroup;
+    Wide columns[RowFingerprint::columns], ofMicrobatch, ofGroup;
   };
 
   /// What is known modulo a prime.
@@ -214,7 +214,7 @@ private:
     uint64_t prime;
     uint64_t quotient = static_cast<uint64_t>((Wide(1) << 96) / prime);
     uint64_t power = 1; ///< 2^32 to the number of rows.
-    uint64_t columns[RowSums::columns] = {};
+    uint64_t columns[RowFingerprint::columns] = {};
 
     uint64_t times(uint64_t a, uint64_t b) const {
       return static_cast<uint64_t>(Wide(a) * b % prime);
@@ -226,32 +226,33 @@ private:
       return result < prime ? result : result - prime;
     }
 
-    void add(const Sums &once, uint64_t count, uint32_t turns, int64_t advance,
-             uint64_t groups) {
-      uint64_t turn = 1; // 2^32 to `count`.
+    void add(const Sums &once, uint64_t count, uint32_t iterations,
+             int64_t advance, uint64_t groups) {
+      uint64_t iterationShift = 1; // 2^32 to `count`.
       for (uint64_t base = uint64_t(1) << 32, left = count; left != 0;
            left >>= 1, base = times(base, base))
-        turn = left & 1 ? times(turn, base) : turn;
-      // Of turn^k for the turns k, and of k turn^k.
-      uint64_t all = turn, sum = 1, weighted = 0;
-      for (int bit = std::bit_width(turns) - 2; bit >= 0; --bit) {
-        uint64_t half = turns >> (bit + 1);
+        iterationShift =
+            left & 1 ? times(iterationShift, base) : iterationShift;
+      // Of shift^k for the iterations k, and of k shift^k.
+      uint64_t all = iterationShift, sum = 1, weighted = 0;
+      for (int bit = std::bit_width(iterations) - 2; bit >= 0; --bit) {
+        uint64_t half = iterations >> (bit + 1);
         weighted = (weighted + times(all, weighted) +
                     Wide(times(half, times(all, sum)))) %
                    prime;
         sum = (sum + times(all, sum)) % prime;
         all = times(all, all);
-        if (turns >> bit & 1) {
+        if (iterations >> bit & 1) {
           weighted = (weighted + Wide(times(2 * half, all))) % prime;
           sum = (sum + all) % prime;
-          all = times(all, turn);
+          all = times(all, iterationShift);
         }
       }
       auto grow = [&](size_t c, Wide values, Wide ones, uint64_t step) {
-        Wide turned =
+        Wide looped =
             Wide(times(static_cast<uint64_t>(values % prime), sum)) +
             times(times(static_cast<uint64_t>(ones % prime), step), weighted);
-        columns[c] = static_cast<uint64_t>((columns[c] + turned) % prime);
+        columns[c] = static_cast<uint64_t>((columns[c] + looped) % prime);
       };
       for (size_t c : {0, 1, 2, 4})
         grow(c, once.columns[c], 0, 0);
@@ -276,9 +277,9 @@ inline std::string digestOf(const Program &program) {
   bytes.text("ppcc.digest.2");
   bytes.numbers(program.numRanks, program.hasBackward);
   bytes.list(program.kinds, [&](const Kind &kind) {
-    bytes.text(kind.letters);
+    bytes.text(kind.mnemonic);
     bytes.text(kindClassNames[size_t(kind.kindClass)]);
-    bytes.text(meetingNames[size_t(kind.meeting)]);
+    bytes.text(collectiveNames[size_t(kind.collective)]);
     bytes.list(kind.stages);
   });
   bytes.list(program.pipes, [&](const Pipe &pipe) {
@@ -301,23 +302,23 @@ inline std::string digestOf(const Program &program) {
   bytes.list(program.preconnect,
              [&](RankPair pair) { bytes.numbers(pair.first, pair.second); });
   for (const RankProgram &rank : program.ranks) {
-    RowSums sums;
+    RowFingerprint fingerprint;
     RowReader rows(rank);
     for (const Segment &segment : rank.segments)
-      sums.add(
+      fingerprint.add(
           segment.rows,
           [&](uint64_t i) {
             Row row = rows[segment.firstRow + i];
-            return RowSums::Row{row.kind,
-                                row.pipe,
-                                row.stage,
-                                row.microbatch,
-                                row.hasPeer() ? row.peer : ~0u,
-                                row.microbatch != Row::noMicrobatch,
-                                row.joined()};
+            return RowFingerprint::Row{row.kind,
+                                       row.pipe,
+                                       row.stage,
+                                       row.microbatch,
+                                       row.hasPeer() ? row.peer : ~0u,
+                                       row.microbatch != Row::noMicrobatch,
+                                       row.joined()};
           },
           segment.count, segment.advance);
-    sums.spell(bytes);
+    fingerprint.appendTo(bytes);
   }
   return bytes.end();
 }

@@ -10,7 +10,7 @@
 namespace ppcc::rt {
 
 /// finish() was longer than it may be, because of this message.
-struct StuckAt : TimedOut {
+struct StalledAt : TimedOut {
   Label label;
 };
 
@@ -20,7 +20,7 @@ struct StuckAt : TimedOut {
 template <class T, class Value>
 concept Endpoint =
     requires(T t, uint32_t rank, Message<Value> message, const Label &label,
-             size_t bytes, milliseconds patience, const std::string &text) {
+             size_t bytes, milliseconds timeout, const std::string &text) {
       { t.numRanks() } -> std::convertible_to<uint32_t>;
       /// Posts a send, which may end at any later time.
       t.send(rank, std::move(message));
@@ -31,11 +31,11 @@ concept Endpoint =
       /// is not here yet, come back later; only where all ranks share a thread.
       /// Throws TimedOut or PeerFailed; another exception says what is wrong
       /// with the message.
-      { t.receive(rank, message, patience) } -> std::same_as<bool>;
+      { t.receive(rank, message, timeout) } -> std::same_as<bool>;
       /// Waits until all sends to a rank met their receives, as above.
-      { t.sendsMet(rank, patience) } -> std::same_as<bool>;
+      { t.sendsMatched(rank, timeout) } -> std::same_as<bool>;
       /// Waits until all sends have ended; the rank has nothing more to do.
-      t.finish(patience);
+      t.finish(timeout);
       /// Tells the other ranks that this one has failed.
       t.fail(text);
     };

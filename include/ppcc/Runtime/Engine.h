@@ -13,7 +13,7 @@ namespace ppcc::rt {
 /// program must stay where they are.
 ///
 /// Its functions throw Error; then the other ranks have been told, and end too,
-/// unless it is a Disagreement, which leaves the session without a program.
+/// unless it is a ProgramMismatch, which leaves the session without a program.
 template <Stage S, Endpoint<typename S::Value> E> class Session {
 public:
   Session(const Program &program, S &stage, E &endpoint,
@@ -29,7 +29,7 @@ public:
   /// with the other ranks, connects. O(actions of all ranks), or of this one
   /// where the digest of the program is known.
   void link(const Program &program, const std::string &digest = "") {
-    orTell([&] {
+    notifyPeersOnError([&] {
       hasRun = false;
       runner.emplace(program, rank, stage, endpoint, options);
       runner->agree(digest.empty() ? digestOf(program) : digest);
@@ -42,7 +42,7 @@ public:
   Stats step() {
     if (!runner)
       throw Error("the session has no program: the last run or link failed");
-    return orTell([&] {
+    return notifyPeersOnError([&] {
       if (std::exchange(hasRun, true))
         runner->rewind();
       while (runner->step() != Runner::Progress::Done)
@@ -56,10 +56,10 @@ private:
   using Runner = RankRunner<S, E>;
 
   /// Calls what may fail.
-  template <class Function> auto orTell(Function function) {
+  template <class Function> auto notifyPeersOnError(Function function) {
     try {
       return function();
-    } catch (const Disagreement &) {
+    } catch (const ProgramMismatch &) {
       runner.reset();
       throw;
     } catch (const PeerError &error) {

@@ -34,34 +34,34 @@ public:
 
   /// An error of the program or the set-up, at no action.
   explicit Error(const std::string &text) : std::runtime_error(text) {}
-  /// `place` is empty when the source is unknown.
-  Error(uint32_t rank, std::string action, std::string place,
+  /// `location` is empty when the source is unknown.
+  Error(uint32_t rank, std::string action, std::string location,
         const std::string &text)
       : std::runtime_error(
             concat("rank ", rank, action.empty() ? "" : ", ", action,
-                   place.empty() ? "" : " (" + place + ")", ": ", text)),
+                   location.empty() ? "" : " (" + location + ")", ": ", text)),
         rankNumber(rank), actionText(std::move(action)),
-        placeText(std::move(place)) {}
+        locationText(std::move(location)) {}
 
   /// The rank that stopped, or noRank.
   uint32_t rank() const { return rankNumber; }
   /// Where it stood, as in `0F3`.
   const std::string &action() const { return actionText; }
   /// The statement in the schedule: `file:line:column`.
-  const std::string &place() const { return placeText; }
+  const std::string &location() const { return locationText; }
 
 private:
   uint32_t rankNumber = noRank;
-  std::string actionText, placeText;
+  std::string actionText, locationText;
 };
 
 /// Another rank failed, so this one stopped too.
 class PeerError : public Error {
 public:
   /// `cause` is the message of the rank that failed.
-  PeerError(uint32_t rank, std::string action, std::string place,
+  PeerError(uint32_t rank, std::string action, std::string location,
             const std::string &cause)
-      : Error(rank, std::move(action), std::move(place),
+      : Error(rank, std::move(action), std::move(location),
               "stopped, because " + cause),
         causeText(cause) {}
 
@@ -73,7 +73,7 @@ private:
 
 /// The ranks have different programs. Each of them knows it, and nothing is
 /// under way: they can link another one.
-class Disagreement : public Error {
+class ProgramMismatch : public Error {
 public:
   using Error::Error;
 };
@@ -88,26 +88,26 @@ struct PeerFailed {
 };
 
 /// The action as in `0F3`, or `0SEND_F3>7` along a skip edge.
-inline std::string cell(const Program &program, const Row &row) {
+inline std::string actionName(const Program &program, const Row &row) {
   const Kind &kind = program.kinds[row.kind];
-  std::string text = concat(row.stage, kind.letters);
+  std::string text = concat(row.stage, kind.mnemonic);
   if (row.microbatch != Row::noMicrobatch)
     text += std::to_string(row.microbatch);
   bool sends = kind.kindClass == KindClass::Send;
   int next = sends == bool(kind.defines & slot::Output) ? 1 : -1;
-  if (!row.hasPeer() || (!kind.isWork() && row.peer == row.stage + next))
+  if (!row.hasPeer() || (!kind.runsOnStage() && row.peer == row.stage + next))
     return text;
-  return concat(text, sends || kind.meeting == Meeting::To ? '>' : '<',
+  return concat(text, sends || kind.collective == Collective::To ? '>' : '<',
                 row.peer);
 }
 
 /// The place of a site, `file:line:column`; empty when it is unknown.
-inline std::string placeOf(const Program &program, uint32_t site) {
-  const Site &place = program.sites[site];
-  if (place.file < 0)
+inline std::string locationOf(const Program &program, uint32_t site) {
+  const Site &location = program.sites[site];
+  if (location.file < 0)
     return "";
-  return concat(program.files[static_cast<uint64_t>(place.file)], ':',
-                place.line, ':', place.column);
+  return concat(program.files[static_cast<uint64_t>(location.file)], ':',
+                location.line, ':', location.column);
 }
 
 } // namespace ppcc::rt

@@ -16,7 +16,7 @@ public:
     section = "families";
     for (const json &family : items(member(file, "families")))
       requireJson(number(family, "from") >= 1 && number(family, "modulus") >= 1,
-                  notForAll);
+                  notParametric);
   }
 
   LoadedProgram at(int64_t value) const {
@@ -24,8 +24,8 @@ public:
     int64_t n = (value - number(family, "from")) / number(family, "modulus");
     JsonReader reader;
     auto give = [&](const std::string &key, const json &what) {
-      if (reader.begins(key))
-        reader.take(key, what);
+      if (reader.beginKey(key))
+        reader.onValue(key, what);
     };
     for (const auto &[key, what] : file.items())
       if (key != "families" && key != "pipes")
@@ -34,7 +34,7 @@ public:
       give(key, member(family, key));
     json pipes = items(member(file, "pipes"));
     const json &ranges = items(member(family, "microbatches"));
-    requireJson(pipes.size() == ranges.size(), notForAll);
+    requireJson(pipes.size() == ranges.size(), notParametric);
     for (size_t i = 0; i != pipes.size(); ++i) {
       auto range = numbers(ranges[i], 4);
       int64_t first = sum(range[0], range[1], n);
@@ -43,7 +43,7 @@ public:
     give("pipes", pipes);
     give("columns", {"kind", "pipe", "stage", "microbatch", "peer", "phase",
                      "group", "site"});
-    reader.begins("actions");
+    reader.beginKey("actions");
     reader.beginActions();
     json loops = json::array();
     for (const json &rank : items(member(family, "actions"))) {
@@ -51,27 +51,27 @@ public:
       loops.push_back(addRows(rank, n, reader));
     }
     give("loops", loops);
-    return reader.take();
+    return reader.finish();
   }
 
 private:
   static constexpr size_t columns = 11, group = 6;
   static constexpr int64_t most = int64_t(1) << 32;
-  static constexpr const char *notForAll =
+  static constexpr const char *notParametric =
       "it is no program for all values of a parameter";
 
   const json &member(const json &object, const char *key) const {
     const json *found = find(object, key);
-    requireJson(found, notForAll);
+    requireJson(found, notParametric);
     return *found;
   }
   int64_t number(const json &object, const char *key) const {
     return integer(member(object, key));
   }
   std::vector<int64_t> numbers(const json &list, size_t count) const {
-    auto result = JsonValues::numbers(list, count, count, notForAll);
+    auto result = JsonValues::numbers(list, count, count, notParametric);
     for (int64_t number : result)
-      requireJson(number > -most && number < most, notForAll);
+      requireJson(number > -most && number < most, notParametric);
     return result;
   }
   static int64_t sum(int64_t constant, int64_t factor, int64_t n) {
@@ -104,10 +104,11 @@ private:
     for (const json &row : items(rank))
       rows.push_back(numbers(row, columns));
     int64_t next = 0, groups = 0, last = -1;
-    auto add = [&](const std::vector<int64_t> &row, int64_t turn, bool first) {
+    auto add = [&](const std::vector<int64_t> &row, int64_t iteration,
+                   bool first) {
       std::vector<int64_t> values(row.begin(), row.begin() + 8);
-      values[3] = sum(sum(row[3], row[8], n), row[9], turn);
-      // Turns that are written out have groups of their own.
+      values[3] = sum(sum(row[3], row[8], n), row[9], iteration);
+      // Iterations that are written out have groups of their own.
       if (row[group] >= 0 && (first || row[group] != last))
         ++groups;
       last = row[group];
@@ -117,17 +118,19 @@ private:
       ++next;
     };
     for (size_t begin = 0, end; begin != rows.size(); begin = end) {
-      int64_t window = rows[begin][10];
+      int64_t loop = rows[begin][10];
       end = begin + 1;
-      bool isLoop = window >= 0;
-      while (window >= 0 && end != rows.size() && rows[end][10] == window)
+      bool isLoop = loop >= 0;
+      while (loop >= 0 && end != rows.size() && rows[end][10] == loop)
         isLoop &= rows[end++][9] == rows[begin][9];
-      int64_t turns = window < 0 ? 1 : n + 1, written = isLoop ? 1 : turns;
+      int64_t iterations = loop < 0 ? 1 : n + 1,
+              written = isLoop ? 1 : iterations;
       if (isLoop)
-        loops.push_back({next, int64_t(end - begin), turns, rows[begin][9]});
-      for (int64_t turn = 0; turn != written; ++turn)
+        loops.push_back(
+            {next, int64_t(end - begin), iterations, rows[begin][9]});
+      for (int64_t iteration = 0; iteration != written; ++iteration)
         for (size_t i = begin; i != end; ++i)
-          add(rows[i], turn, i == begin && window >= 0);
+          add(rows[i], iteration, i == begin && loop >= 0);
     }
     return loops;
   }
@@ -135,10 +138,10 @@ private:
   json file;
 };
 
-inline LoadedProgram JsonReader::forAll() {
+inline LoadedProgram JsonReader::parametric() {
   requireJson(seen("schedule"), "there is no key `schedule`");
   const Families &families = loaded.keep(Families(std::move(shared)));
-  view = Program::forAll(
+  view = Program::parametric(
       view.name,
       [](const void *all, int64_t value) {
         return static_cast<const Families *>(all)->at(value);

@@ -43,9 +43,9 @@ namespace detail {
 class JsonReader : JsonValues {
 public:
   /// The program, whole. Throws Error.
-  LoadedProgram take() {
+  LoadedProgram finish() {
     if (seen("families"))
-      return forAll();
+      return parametric();
     for (const Key &key : keys())
       requireJson(!key.isRequired || seen(key.name), "there is no key `",
                   key.name, "`");
@@ -64,7 +64,7 @@ public:
         ranks[i].peakActivations = activations[i];
     }
     view.ranks = keep(std::move(ranks));
-    view.abi = abiNumber;
+    view.abi = abiVersion;
     checkHead(view);
     for (uint32_t rank = 0; rank != view.numRanks; ++rank)
       if (!view.ranks[rank].segments.empty())
@@ -74,17 +74,17 @@ public:
 
   // What JsonEvents calls.
 
-  bool begins(const std::string &name) {
-    if (!keyCalled(name))
+  bool beginKey(const std::string &name) {
+    if (!findKey(name))
       return false;
     requireJson(keysSeen.insert(name).second, "there are two keys `", name,
                 "`");
     return true;
   }
-  void take(const std::string &name, const json &value) {
+  void onValue(const std::string &name, const json &value) {
     section = name;
-    const Key &key = *keyCalled(name);
-    (this->*key.take)(value);
+    const Key &key = *findKey(name);
+    (this->*key.onValue)(value);
     if (key.isShared)
       shared[name] = value;
   }
@@ -109,16 +109,17 @@ public:
       values[i] = numbers[position[i]];
     auto [kind, pipe, ofStage, microbatch, peer, phase, ofGroup, site] = values;
     Row row{};
-    row.kind = uint8_t(within(kind, UINT8_MAX, "kind"));
-    row.pipe = uint8_t(within(pipe, UINT8_MAX, "pipe"));
+    row.kind = uint8_t(checkedRange(kind, UINT8_MAX, "kind"));
+    row.pipe = uint8_t(checkedRange(pipe, UINT8_MAX, "pipe"));
     row.stage = stage(ofStage, "stage");
     row.microbatch =
         microbatch == -1
             ? Row::noMicrobatch
-            : within(microbatch, Row::noMicrobatch - 1, "microbatch");
+            : checkedRange(microbatch, Row::noMicrobatch - 1, "microbatch");
     row.peer = peer == -1 ? Row::noPeer : stage(peer, "peer");
-    row.phaseAndJoined = uint16_t(within(phase, Row::joinedBit - 1, "phase"));
-    row.site = within(site, UINT32_MAX, "site");
+    row.phaseAndJoined =
+        uint16_t(checkedRange(phase, Row::joinedBit - 1, "phase"));
+    row.site = checkedRange(site, UINT32_MAX, "site");
     if (ofGroup != -1 && ofGroup == group)
       row.phaseAndJoined |= Row::joinedBit;
     group = ofGroup;
@@ -129,7 +130,7 @@ public:
 private:
   struct Key {
     const char *name;
-    void (JsonReader::*take)(const json &); ///< Null for `actions`.
+    void (JsonReader::*onValue)(const json &); ///< Null for `actions`.
     bool isRequired = true;
     bool isShared = false; ///< By the programs of one for all.
   };
@@ -158,7 +159,7 @@ private:
     };
     return all;
   }
-  static const Key *keyCalled(const std::string &name) {
+  static const Key *findKey(const std::string &name) {
     for (const Key &key : keys())
       if (name == key.name)
         return &key;
@@ -178,7 +179,7 @@ private:
 
   // ---- Values ----
 
-  template <class T> List<T> keep(std::vector<T> &&values) {
+  template <class T> ArrayView<T> keep(std::vector<T> &&values) {
     const std::vector<T> &kept = loaded.keep(std::move(values));
     return {kept.data(), kept.size()};
   }
@@ -210,19 +211,19 @@ private:
   }
   void readSchedule(const json &value) { view.name = keepText(value); }
   void readRanks(const json &value) {
-    view.numRanks = within(value, 1u << 20, "ranks");
+    view.numRanks = checkedRange(value, 1u << 20, "ranks");
   }
   void readBackward(const json &value) {
     if (!value.is_boolean())
-      refuseForm(section);
+      refuseType(section);
     view.hasBackward = value.get<bool>();
   }
   void readPreconnect(const json &value) {
     view.preconnect = keep(each(&value, [&](const json &item) {
       auto pair =
           numbers(item, 2, 2, "a pair of `preconnect` is not two numbers");
-      return RankPair{within(pair[0], UINT32_MAX, "preconnect"),
-                      within(pair[1], UINT32_MAX, "preconnect")};
+      return RankPair{checkedRange(pair[0], UINT32_MAX, "preconnect"),
+                      checkedRange(pair[1], UINT32_MAX, "preconnect")};
     }));
   }
   template <auto Field> void readTexts(const json &value) {
@@ -232,16 +233,16 @@ private:
   /// A number a rank.
   template <auto Field> void readCounts(const json &value) {
     this->*Field = each(&value, [&](const json &number) {
-      return within(number, UINT32_MAX, section.c_str());
+      return checkedRange(number, UINT32_MAX, section.c_str());
     });
   }
   void readSites(const json &value) {
     view.sites = keep(each(&value, [&](const json &item) {
       auto site = numbers(item, 4, SIZE_MAX, "a site has fewer than 4 numbers");
       requireJson(site[0] >= -1 && site[0] <= INT32_MAX, "a site has no file");
-      return Site{int32_t(site[0]), within(site[1], UINT32_MAX, "line"),
-                  within(site[2], UINT32_MAX, "column"),
-                  within(site[3], UINT32_MAX, "caller")};
+      return Site{int32_t(site[0]), checkedRange(site[1], UINT32_MAX, "line"),
+                  checkedRange(site[2], UINT32_MAX, "column"),
+                  checkedRange(site[3], UINT32_MAX, "caller")};
     }));
   }
   void readColumns(const json &value) {
@@ -254,26 +255,26 @@ private:
   void readKinds(const json &value) {
     std::vector<Kind> kinds;
     for (const json &item : items(value)) {
-      const json *letters = find(item, "letters");
-      requireJson(letters, "a kind has no letters");
-      requireJson(!kindCalled(string(*letters), kinds), "kind `",
-                  string(*letters), "` is there twice");
-      kinds.push_back(kind(item, *letters));
+      const json *mnemonic = find(item, "letters");
+      requireJson(mnemonic, "a kind has no letters");
+      requireJson(!findKind(string(*mnemonic), kinds), "kind `",
+                  string(*mnemonic), "` is there twice");
+      kinds.push_back(kind(item, *mnemonic));
     }
     // Kinds may name those behind them.
     for (size_t i = 0; i != kinds.size(); ++i)
-      if (const json *letters = find(value[i], "restores")) {
-        const Kind *restored = kindCalled(string(*letters), kinds);
-        requireJson(restored, "there is no kind `", string(*letters),
+      if (const json *mnemonic = find(value[i], "restores")) {
+        const Kind *restored = findKind(string(*mnemonic), kinds);
+        requireJson(restored, "there is no kind `", string(*mnemonic),
                     "` to restore");
         kinds[i].restores = restored->defines;
       }
     view.kinds = keep(std::move(kinds));
   }
-  static const Kind *kindCalled(const std::string &letters,
-                                std::span<const Kind> kinds) {
+  static const Kind *findKind(const std::string &mnemonic,
+                              std::span<const Kind> kinds) {
     for (const Kind &kind : kinds)
-      if (letters == kind.letters)
+      if (mnemonic == kind.mnemonic)
         return &kind;
     return nullptr;
   }
@@ -291,29 +292,29 @@ private:
       {"RECV_B", KindClass::Recv, slot::InputGrad, 0},
   };
 
-  Kind kind(const json &value, const json &letters) {
+  Kind kind(const json &value, const json &mnemonic) {
     const json *given = find(value, "class");
     std::string className = given ? string(*given) : "";
     Kind kind{};
     if (className == "declared") {
-      kind.letters = keepText(letters);
+      kind.mnemonic = keepText(mnemonic);
       kind.kindClass = KindClass::Declared;
     } else {
-      const Kind *known = kindCalled(string(letters), builtInKinds);
+      const Kind *known = findKind(string(mnemonic), builtInKinds);
       requireJson(known, "this engine does not know the action `",
-                  string(letters), "`");
+                  string(mnemonic), "`");
       kind = *known;
     }
     requireJson(className == kindClassNames[size_t(kind.kindClass)], "kind `",
-                string(letters), "` is of class `", className, "`");
-    if (const json *meeting = find(value, "collective"))
-      readMeeting(*meeting, kind);
+                string(mnemonic), "` is of class `", className, "`");
+    if (const json *collective = find(value, "collective"))
+      readCollective(*collective, kind);
     return kind;
   }
 
-  void readMeeting(const json &value, Kind &kind) {
+  void readCollective(const json &value, Kind &kind) {
     if (value.is_array()) {
-      kind.meeting = Meeting::Stages;
+      kind.collective = Collective::Stages;
       kind.stages = keep(each(&value, [&](const json &item) {
         int64_t stage = integer(item);
         requireJson(stage > -int64_t(Row::noPeer) && stage < Row::noPeer,
@@ -324,12 +325,12 @@ private:
     }
     const std::string &word = string(value);
     if (word.starts_with("outside "))
-      kind.meeting = Meeting::Outside;
-    using enum Meeting;
-    for (Meeting meeting : {All, Replicas, To, From})
-      if (word == meetingNames[size_t(meeting)])
-        kind.meeting = meeting;
-    requireJson(kind.meeting != None, "no ranks are called `", word, "`");
+      kind.collective = Collective::Outside;
+    using enum Collective;
+    for (Collective collective : {All, Replicas, To, From})
+      if (word == collectiveNames[size_t(collective)])
+        kind.collective = collective;
+    requireJson(kind.collective != None, "no ranks are called `", word, "`");
   }
 
   // ---- Pipes ----
@@ -345,17 +346,17 @@ private:
       pipe.name = keepText(*name);
     if (const json *range = find(value, "microbatches")) {
       auto ends = numbers(*range, 2, 2, "`microbatches` are not two numbers");
-      pipe.firstMicrobatch = within(ends[0], UINT32_MAX, "microbatches");
-      uint32_t end = within(ends[1], UINT32_MAX, "microbatches");
+      pipe.firstMicrobatch = checkedRange(ends[0], UINT32_MAX, "microbatches");
+      uint32_t end = checkedRange(ends[1], UINT32_MAX, "microbatches");
       requireJson(pipe.firstMicrobatch <= end,
                   "a pipe's `microbatches` end before they begin");
       pipe.numMicrobatches = end - pipe.firstMicrobatch;
     }
     if (const json *slices = find(value, "slices"))
-      pipe.slices = within(*slices, UINT32_MAX, "slices");
+      pipe.slices = checkedRange(*slices, UINT32_MAX, "slices");
     pipe.rankOfStage =
         keep(each(find(value, "rank_of_stage"), [&](const json &rank) {
-          return within(rank, UINT32_MAX, "rank_of_stage");
+          return checkedRange(rank, UINT32_MAX, "rank_of_stage");
         }));
     pipe.skipEdges =
         keep(each(find(value, "skip_edges"), [&](const json &edge) {
@@ -399,19 +400,19 @@ private:
   // ---- Families ----
 
   void readFamilies(const json &value) { items(value); }
-  LoadedProgram forAll();
+  LoadedProgram parametric();
 
   // ---- Loops ----
 
-  /// Of each: first row, rows, turns, advance.
+  /// Of each: first row, rows, iterations, advance.
   void readLoops(const json &value) {
     auto segment = [&](const json &item) {
       auto loop = numbers(item, 4, 4, "a loop is not four numbers");
       requireJson(loop[3] >= INT32_MIN && loop[3] <= INT32_MAX,
                   "a loop adds too much to microbatches");
-      return Segment{within(loop[0], UINT32_MAX, "loops"),
-                     within(loop[1], UINT32_MAX, "loops"),
-                     within(loop[2], UINT32_MAX, "loops"),
+      return Segment{checkedRange(loop[0], UINT32_MAX, "loops"),
+                     checkedRange(loop[1], UINT32_MAX, "loops"),
+                     checkedRange(loop[2], UINT32_MAX, "loops"),
                      static_cast<int32_t>(loop[3])};
     };
     loops =
@@ -462,7 +463,7 @@ template <class Input> LoadedProgram readJson(Input &&in) {
   detail::JsonReader reader;
   detail::JsonEvents<detail::JsonReader> events(reader);
   nlohmann::json::sax_parse(in, &events);
-  return reader.take();
+  return reader.finish();
 }
 
 } // namespace ppcc::rt

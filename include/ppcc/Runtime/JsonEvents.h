@@ -18,7 +18,7 @@ template <class... Parts> void requireJson(bool good, const Parts &...parts) {
   if (!good)
     refuseJson(parts...);
 }
-[[noreturn]] inline void refuseForm(const std::string &section) {
+[[noreturn]] inline void refuseType(const std::string &section) {
   refuseJson("the value of `", section, "` is of another form");
 }
 
@@ -31,45 +31,48 @@ public:
   using json = nlohmann::json;
 
 protected:
-  static uint32_t within(int64_t value, uint32_t limit, const char *what) {
+  static uint32_t checkedRange(int64_t value, uint32_t limit,
+                               const char *what) {
     requireJson(value >= 0 && value <= int64_t(limit), what, ": ", value,
                 " is not in 0..", limit);
     return static_cast<uint32_t>(value);
   }
-  uint32_t within(const json &value, uint32_t limit, const char *what) const {
-    return within(integer(value), limit, what);
+  uint32_t checkedRange(const json &value, uint32_t limit,
+                        const char *what) const {
+    return checkedRange(integer(value), limit, what);
   }
   static uint16_t stage(int64_t value, const char *what) {
-    return static_cast<uint16_t>(within(value, Row::noPeer - 1, what));
+    return static_cast<uint16_t>(checkedRange(value, Row::noPeer - 1, what));
   }
   int64_t integer(const json &value) const {
     if (!value.is_number_integer())
-      refuseForm(section);
+      refuseType(section);
     return value.get<int64_t>();
   }
   const std::string &string(const json &value) const {
     if (!value.is_string())
-      refuseForm(section);
+      refuseType(section);
     return value.get_ref<const std::string &>();
   }
   const json &items(const json &value) const {
     if (!value.is_array())
-      refuseForm(section);
+      refuseType(section);
     return value;
   }
   /// The numbers of a list of `least` to `most`; `message` else.
-  std::vector<int64_t> numbers(const json &value, size_t least, size_t most,
-                               const char *message) const {
+  std::vector<int64_t> numbers(const json &value, size_t minCount,
+                               size_t maxCount, const char *message) const {
     std::vector<int64_t> result;
     for (const json &number : items(value))
       result.push_back(integer(number));
-    requireJson(result.size() >= least && result.size() <= most, message);
+    requireJson(result.size() >= minCount && result.size() <= maxCount,
+                message);
     return result;
   }
   /// The value of a key of an object; null when there is none.
   const json *find(const json &object, const char *key) const {
     if (!object.is_object())
-      refuseForm(section);
+      refuseType(section);
     auto found = object.find(key);
     return found == object.end() ? nullptr : &*found;
   }
@@ -135,7 +138,7 @@ public:
     if (depth == 1) {
       section = name;
       inActions = name == "actions";
-      skips = !reader.begins(name);
+      skips = !reader.beginKey(name);
     } else if (!skips) {
       requireJson(!values.back().value.contains(name), "there are two keys `",
                   name, "` in `", section, "`");
@@ -173,7 +176,7 @@ private:
     if (skips)
       return true;
     if (inActions)
-      refuseForm(section);
+      refuseType(section);
     values.push_back({std::move(value), {}});
     return true;
   }
@@ -188,9 +191,9 @@ private:
     if (skips)
       return true;
     if (inActions || depth == 0)
-      refuseForm(section);
+      refuseType(section);
     if (values.empty())
-      reader.take(section, value);
+      reader.onValue(section, value);
     else if (Open &outer = values.back(); outer.value.is_array())
       outer.value.push_back(std::move(value));
     else

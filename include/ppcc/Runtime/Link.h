@@ -2,7 +2,7 @@
 // right.
 #pragma once
 
-#include "ppcc/Runtime/Activations.h"
+#include "ppcc/Runtime/ActivationTracker.h"
 #include "ppcc/Runtime/Check.h"
 #include "ppcc/Runtime/Restored.h"
 
@@ -19,21 +19,21 @@ enum class Opcode : uint8_t {
   BackwardInput,
   BackwardWeight,
   Declared,
-  Give, ///< What a declared action moves, to the rank of its role,
-  Take, ///< and from there.
+  MoveOut, ///< What a declared action moves, to the rank of its role,
+  MoveIn,  ///< and from there.
 };
 
 /// A row, ready to run.
 struct Operation {
-  uint32_t role;       ///< Index into Linked::wiring.
-  uint32_t microbatch; ///< In the first turn of its loop.
+  uint32_t descriptor; ///< Index into Linked::wiring.
+  uint32_t microbatch; ///< In the first iteration of its loop.
   uint32_t row;        ///< Its place in the rank's list: phase and site.
-  uint16_t members;    ///< How many begin here as one group; of the first.
+  uint16_t groupSize;  ///< How many begin here as one group; of the first.
   Opcode opcode;
-  bool isRestored : 1; ///< As in Work.
-  bool ends : 1;       ///< Nobody needs what its stage keeps any more.
+  bool isRestored : 1; ///< As in ActionContext.
+  bool isLastUse : 1;  ///< Nobody needs what its stage keeps any more.
 
-  bool isWork() const { return opcode > Opcode::Send; }
+  bool runsOnStage() const { return opcode > Opcode::Send; }
 };
 static_assert(sizeof(Operation) == 16);
 
@@ -65,8 +65,8 @@ struct Linked {
   std::vector<Segment> loops; ///< Over operations.
   std::vector<Ring> rings;    ///< Of roles.
   uint32_t numCells = 0;
-  size_t mostEdges = 0; ///< That one action reads and makes values of.
-  Stats counts;         ///< Of a run.
+  size_t maxEdges = 0; ///< That one action reads and makes values of.
+  Stats counts;        ///< Of a run.
 };
 
 namespace detail {
@@ -77,33 +77,34 @@ public:
       : program(program), rank(rank), list(program.ranks[rank]),
         restored(program, rank), wiring(linked.wiring),
         operations(linked.operations), loops(linked.loops),
-        counts(linked.counts), held(wiring.numValues()),
+        counts(linked.counts), liveReaders(wiring.numValues()),
         activations(program, rank, wiring) {
     for (const Segment &segment : list.segments)
       addSegment(segment);
     checkEnd();
     counts.peakActivations = activations.peak();
-    layOut(linked);
+    assignCells(linked);
   }
 
 private:
   void addSegment(const Segment &segment) {
     uint64_t first = operations.size();
     addRows(segment);
-    uint32_t turns = 0;
-    shift = 0;
-    for (uint32_t turn = 0; turn != segment.count; ++turn, ++turns) {
-      if (restored.any() && turn != 0 && !restoresTheSame(first)) {
-        loops.push_back(
-            {first, segment.rows, std::exchange(turns, 0), segment.advance});
-        first = copyTurn(first);
+    uint32_t iterations = 0;
+    microbatchOffset = 0;
+    for (uint32_t iteration = 0; iteration != segment.count;
+         ++iteration, ++iterations) {
+      if (restored.any() && iteration != 0 && !restoresTheSame(first)) {
+        loops.push_back({first, segment.rows, std::exchange(iterations, 0),
+                         segment.advance});
+        first = copyIteration(first);
       }
       for (uint64_t i = first; i != operations.size();
-           i += operations[i].members)
-        walk({&operations[i], operations[i].members});
-      shift += static_cast<uint32_t>(segment.advance);
+           i += operations[i].groupSize)
+        walk({&operations[i], operations[i].groupSize});
+      microbatchOffset += static_cast<uint32_t>(segment.advance);
     }
-    loops.push_back({first, segment.rows, turns, segment.advance});
+    loops.push_back({first, segment.rows, iterations, segment.advance});
   }
 
   void addRows(const Segment &segment) {
@@ -122,10 +123,10 @@ private:
                (!program.hasBackward || kind.defines & slot::WeightGrad)});
       if (!row.joined())
         group = &operations.back();
-      else if (operations.back().opcode >= Opcode::Give ||
-               group->opcode >= Opcode::Give)
+      else if (operations.back().opcode >= Opcode::MoveOut ||
+               group->opcode >= Opcode::MoveOut)
         refuse(ofRow(rank, i), " moves something between ranks in a group");
-      else if (++group->members == 0)
+      else if (++group->groupSize == 0)
         refuse(ofRow(rank, i), " joins too large a group");
     }
   }
@@ -137,11 +138,11 @@ private:
     case KindClass::Send:
       return Opcode::Send;
     case KindClass::Declared: {
-      if (!kind.hasFarEnd())
+      if (!kind.isMove())
         return Opcode::Declared;
       bool isNear = wiring.hosts(row.pipe, row.stage);
-      return isNear == (kind.meeting == Meeting::To) ? Opcode::Give
-                                                     : Opcode::Take;
+      return isNear == (kind.collective == Collective::To) ? Opcode::MoveOut
+                                                           : Opcode::MoveIn;
     }
     case KindClass::Compute:
       break;
@@ -152,7 +153,7 @@ private:
                                               : Opcode::Backward;
   }
 
-  // A loop is written apart where what is restored changes with its turns.
+  // A loop is written apart where what is restored changes with its iterations.
 
   bool isRestored(const Operation &operation) const {
     Row row = rowOf(operation);
@@ -164,15 +165,15 @@ private:
           return isRestored(operation) == operation.isRestored;
         });
   }
-  uint64_t copyTurn(uint64_t first) {
+  uint64_t copyIteration(uint64_t first) {
     uint64_t end = operations.size();
     for (uint64_t i = first; i != end; ++i) {
       Operation copy = operations[i];
       copy.isRestored = isRestored(copy);
-      copy.microbatch += shift;
+      copy.microbatch += microbatchOffset;
       operations.push_back(copy);
     }
-    shift = 0;
+    microbatchOffset = 0;
     return end;
   }
 
@@ -199,37 +200,41 @@ private:
     if (list.receiveBuffers != 0 && numReceives == list.receiveBuffers)
       fail(operation, "posts more receives than the ", list.receiveBuffers,
            " that the compiler counted");
-    insert(operation, wiring.role(operation.role).value, 1,
+    insert(operation, wiring.descriptor(operation.descriptor).value, 1,
            "this message is received twice");
     ++counts.receives;
     counts.peakReceives = std::max(counts.peakReceives, ++numReceives);
   }
 
   void send(const Operation &operation) {
-    uint32_t value = wiring.role(operation.role).value;
-    if (!held[value].find(operation.microbatch + shift))
+    uint32_t value = wiring.descriptor(operation.descriptor).value;
+    if (!liveReaders[value].find(operation.microbatch + microbatchOffset))
       fail(operation, "nobody has made what this sends");
     read(value, operation);
     ++counts.sends;
   }
 
   void begin(const Operation &operation) {
-    const Role &role = wiring.role(operation.role);
+    const ActionDescriptor &descriptor =
+        wiring.descriptor(operation.descriptor);
     Row row = rowOf(operation);
     switch (operation.opcode) {
     case Opcode::Forward:
       // Without a backward the output alone tells.
-      if (!program.hasBackward && held[role.stage->output].find(row.microbatch))
+      if (!program.hasBackward &&
+          liveReaders[descriptor.stage->output].find(row.microbatch))
         fail(operation, "runs twice");
-      attempt(operation, [&] { activations.beginForward(row, *role.stage); });
-      return require(operation, role.stage->inputs, "the output");
+      attempt(operation,
+              [&] { activations.beginForward(row, *descriptor.stage); });
+      return require(operation, descriptor.stage->inputs, "the output");
     case Opcode::Backward:
     case Opcode::BackwardInput:
     case Opcode::BackwardWeight:
-      attempt(operation,
-              [&] { activations.beginBackward(row, *role.kind, *role.stage); });
+      attempt(operation, [&] {
+        activations.beginBackward(row, *descriptor.kind, *descriptor.stage);
+      });
       if (operation.opcode != Opcode::BackwardWeight)
-        require(operation, role.stage->outputGrads, "the gradient");
+        require(operation, descriptor.stage->outputGrads, "the gradient");
       return;
     default:
       return;
@@ -237,9 +242,10 @@ private:
   }
 
   void end(const Operation &operation) {
-    const Role &role = wiring.role(operation.role);
-    const StageWiring &stage = *role.stage;
-    if (role.kind->defines & slot::Output) {
+    const ActionDescriptor &descriptor =
+        wiring.descriptor(operation.descriptor);
+    const StageWiring &stage = *descriptor.stage;
+    if (descriptor.kind->defines & slot::Output) {
       if (!stage.outputGrads.empty())
         insert(operation, stage.output,
                static_cast<uint32_t>(stage.outputGrads.size()),
@@ -247,21 +253,22 @@ private:
       for (const EdgeEnd &edge : stage.inputs)
         read(edge.value, operation);
     }
-    if (role.kind->defines & slot::InputGrad) {
+    if (descriptor.kind->defines & slot::InputGrad) {
       for (const EdgeEnd &edge : stage.inputGrads)
         insert(operation, edge.value, 1, "makes a value twice");
       for (const EdgeEnd &edge : stage.outputGrads)
         read(edge.value, operation);
     }
     // Without a backward nothing ends an activation.
-    if (role.kind->defines & slot::WeightGrad)
-      activations.end(operation.microbatch + shift, stage);
+    if (descriptor.kind->defines & slot::WeightGrad)
+      activations.end(operation.microbatch + microbatchOffset, stage);
   }
 
   void require(const Operation &operation, const std::vector<EdgeEnd> &edges,
                const char *what) {
     for (const EdgeEnd &edge : edges)
-      if (!held[edge.value].find(operation.microbatch + shift))
+      if (!liveReaders[edge.value].find(operation.microbatch +
+                                        microbatchOffset))
         fail(operation, "needs ", what, " of stage ", edge.stage,
              ", which is not there");
   }
@@ -269,14 +276,16 @@ private:
   void insert(const Operation &operation, uint32_t value, uint32_t readers,
               const char *twice) {
     attempt(operation, [&] {
-      if (!held[value].insert(operation.microbatch + shift, readers))
+      if (!liveReaders[value].insert(operation.microbatch + microbatchOffset,
+                                     readers))
         throw std::runtime_error(twice);
     });
   }
   void read(uint32_t value, const Operation &operation) {
-    uint32_t *readers = held[value].find(operation.microbatch + shift);
+    uint32_t *readers =
+        liveReaders[value].find(operation.microbatch + microbatchOffset);
     if (--*readers == 0)
-      numReceives -= wiring.arrives(value);
+      numReceives -= wiring.isReceived(value);
   }
 
   void checkEnd() const {
@@ -285,7 +294,7 @@ private:
     auto count = [&](uint32_t microbatch) {
       some = left++ == 0 ? microbatch : some;
     };
-    for (const auto &value : held)
+    for (const auto &value : liveReaders)
       value.forEach(count);
     if (program.hasBackward)
       activations.forEach(count);
@@ -298,9 +307,9 @@ private:
   }
 
   /// Gives each value cells, and each role the rings of its values.
-  void layOut(Linked &linked) {
+  void assignCells(Linked &linked) {
     std::vector<Ring> ringOf;
-    for (const ByMicrobatch<uint32_t> &value : held) {
+    for (const MicrobatchMap<uint32_t> &value : liveReaders) {
       ringOf.push_back(
           {linked.numCells, static_cast<uint32_t>(value.size() - 1)});
       linked.numCells += static_cast<uint32_t>(value.size());
@@ -310,46 +319,45 @@ private:
       for (const EdgeEnd &edge : edges)
         linked.rings.push_back(ringOf[edge.value]);
     };
-    for (Role &role : linked.wiring.roles()) {
-      const StageWiring &stage = *role.stage;
-      bool isForward = role.kind->defines & slot::Output;
-      bool isBackward = role.kind->defines & slot::InputGrad;
-      size_t reads = linked.rings.size(), makes = reads;
-      if (!role.kind->isWork()) {
-        role.ring = ringOf[role.value];
+    for (ActionDescriptor &descriptor : linked.wiring.descriptors()) {
+      const StageWiring &stage = *descriptor.stage;
+      bool isForward = descriptor.kind->defines & slot::Output;
+      bool isBackward = descriptor.kind->defines & slot::InputGrad;
+      size_t reads = linked.rings.size(), outputs = reads;
+      if (!descriptor.kind->runsOnStage()) {
+        descriptor.ring = ringOf[descriptor.value];
       } else if (isForward) {
         add(stage.inputs);
-        makes = linked.rings.size();
+        outputs = linked.rings.size();
         if (!stage.outputGrads.empty())
           linked.rings.push_back(ringOf[stage.output]);
-        role.readers = static_cast<uint32_t>(stage.outputGrads.size());
+        descriptor.readers = static_cast<uint32_t>(stage.outputGrads.size());
       } else if (isBackward) {
         add(stage.outputGrads);
-        makes = linked.rings.size();
+        outputs = linked.rings.size();
         add(stage.inputGrads);
       }
-      places.push_back({reads, makes, linked.rings.size()});
-      linked.mostEdges =
-          std::max(linked.mostEdges, linked.rings.size() - reads);
+      places.push_back({reads, outputs, linked.rings.size()});
+      linked.maxEdges = std::max(linked.maxEdges, linked.rings.size() - reads);
     }
     for (size_t i = 0; i != places.size(); ++i) {
-      Role &role = linked.wiring.roles()[i];
-      role.reads = linked.rings.data() + places[i][0];
-      role.makes = linked.rings.data() + places[i][1];
-      role.end = linked.rings.data() + places[i][2];
+      ActionDescriptor &descriptor = linked.wiring.descriptors()[i];
+      descriptor.reads = linked.rings.data() + places[i][0];
+      descriptor.outputs = linked.rings.data() + places[i][1];
+      descriptor.end = linked.rings.data() + places[i][2];
     }
   }
 
   Row rowOf(const Operation &operation) const {
     Row row = list.row(operation.row);
-    row.microbatch = operation.microbatch + shift;
+    row.microbatch = operation.microbatch + microbatchOffset;
     return row;
   }
   template <class... Parts>
   [[noreturn, gnu::cold, gnu::noinline]] void
   fail(const Operation &operation, const Parts &...parts) const {
     Row row = rowOf(operation);
-    throw Error(rank, cell(program, row), placeOf(program, row.site),
+    throw Error(rank, actionName(program, row), locationOf(program, row.site),
                 concat(parts...));
   }
   template <class Function>
@@ -370,9 +378,10 @@ private:
   std::vector<Segment> &loops;
   Stats &counts;
   /// By the number of a value: how many are still to read it.
-  std::vector<ByMicrobatch<uint32_t>> held;
-  Activations activations;
-  uint32_t shift = 0; ///< What the turns of a loop add to microbatches.
+  std::vector<MicrobatchMap<uint32_t>> liveReaders;
+  ActivationTracker activations;
+  uint32_t microbatchOffset =
+      0; ///< What an iteration of a loop adds to microbatches.
   uint32_t numReceives = 0;
 };
 

@@ -1,8 +1,8 @@
 // A process a rank, with MPI. Needs libopenmpi-dev or another MPI 3.
 #pragma once
 
-#include "ppcc/Runtime/Await.h"
 #include "ppcc/Runtime/Engine.h"
+#include "ppcc/Runtime/PollingWait.h"
 #include "ppcc/Runtime/Transfers.h"
 
 #include <bit>
@@ -12,14 +12,14 @@
 
 namespace ppcc::rt {
 
-/// A rank's end of an MPI communicator. Sends are MPI_Isend; with Waits::Here
+/// A rank's end of an MPI communicator. Sends are MPI_Isend; with WaitPolicy::Rendezvous
 /// each is an MPI_Issend that is waited for where it stands, as MPI_Ssend does.
 /// All calls come from the thread that calls run(); MPI_Init must have been
 /// called. The tag of a message is its label, as far as tags are wide enough.
 ///
 /// Receives whose size the stage knows (`messageBytes`) are posted where they
 /// stand; others wait for their message first.
-template <class Value, size_t MostAtOnce = INT32_MAX>
+template <class Value, size_t MaxChunk = INT32_MAX>
   requires HasBytes<Value>
 class Mpi {
 public:
@@ -51,7 +51,7 @@ public:
 
   /// What each rank says; all say as many bytes. Collective.
   std::vector<std::string> gather(const std::string &text,
-                                  milliseconds patience) {
+                                  milliseconds timeout) {
     struct Gathering {
       std::string own, all;
       MPI_Request request;
@@ -64,16 +64,16 @@ public:
                          &texts->request),
           "MPI_Iallgather");
     try {
-      await(patience, [&] { return isDone(texts->request); });
+      waitUntil(timeout, [&] { return isDone(texts->request); });
     } catch (...) {
-      keepForever(std::move(texts)); // MPI may still write to it.
+      leak(std::move(texts)); // MPI may still write to it.
       throw;
     }
-    return split(texts->all, text.size());
+    return splitEqually(texts->all, text.size());
   }
 
   /// Exchanges an empty message with another rank, which opens the connection.
-  void connect(uint32_t other, milliseconds patience) {
+  void connect(uint32_t other, milliseconds timeout) {
     MPI_Request both[2];
     check(MPI_Isend(nullptr, 0, MPI_BYTE, int(other), connectTag, control,
                     &both[0]),
@@ -81,47 +81,47 @@ public:
     check(MPI_Irecv(nullptr, 0, MPI_BYTE, int(other), connectTag, control,
                     &both[1]),
           "MPI_Irecv");
-    await(patience, [&] { return isDone(both[0]) && isDone(both[1]); });
+    waitUntil(timeout, [&] { return isDone(both[0]) && isDone(both[1]); });
   }
 
   /// Whether sends are to end when their receives are posted.
-  void willMeet(bool will) { meets = will; }
+  void setRendezvous(bool will) { isRendezvous = will; }
 
   void send(uint32_t to, Message<Value> &&message) {
-    Moving &transfer = transfers.newSend(to);
+    Transfer &transfer = transfers.newSend(to);
     replace(transfer.message.value, std::move(message.value));
     Type type(Bytes<Value>::of(transfer.message.value));
-    auto *post = meets ? MPI_Issend : MPI_Isend;
+    auto *post = isRendezvous ? MPI_Issend : MPI_Isend;
     check(post(type.data, type.count, type, int(to), tagOf(message.label),
                commOf(message.label), &transfer.request),
-          meets ? "MPI_Issend" : "MPI_Isend");
-    endSends();
+          isRendezvous ? "MPI_Issend" : "MPI_Isend");
+    completeSends();
   }
 
   void postReceive(uint32_t from, const Label &label, size_t bytes) {
     // What is posted takes the next message, so nothing may overtake a receive
     // that is not posted.
-    Circle<Moving> &posted = transfers.receives(from);
+    CircularQueue<Transfer> &posted = transfers.receives(from);
     bool inOrder = posted.empty() || posted.back().request != MPI_REQUEST_NULL;
-    Moving &transfer = transfers.newReceive(from, label);
+    Transfer &transfer = transfers.newReceive(from, label);
     transfer.request = MPI_REQUEST_NULL;
     if (bytes != 0 && inOrder)
       post(transfer, bytes);
   }
 
-  bool receive(uint32_t from, Message<Value> &into, milliseconds patience) {
-    if (int64_t now = tick(); now != lastHeard) {
-      lastHeard = now;
-      listen();
+  bool receive(uint32_t from, Message<Value> &into, milliseconds timeout) {
+    if (int64_t now = coarseNow(); now != lastPoll) {
+      lastPoll = now;
+      checkPeerFailure();
     }
-    Circle<Moving> &posted = transfers.receives(from);
-    Moving &transfer = posted.front();
+    CircularQueue<Transfer> &posted = transfers.receives(from);
+    Transfer &transfer = posted.front();
     Value &value = transfer.message.value;
     MPI_Status status;
     if (transfer.request == MPI_REQUEST_NULL)
-      takeUnposted(transfer, status, patience);
+      receiveUnposted(transfer, status, timeout);
     else
-      await(patience, [&] { return isDone(transfer.request, &status); });
+      waitUntil(timeout, [&] { return isDone(transfer.request, &status); });
     if (size_t bytes = sizeOf(status); bytes < Bytes<Value>::of(value).size())
       Bytes<Value>::resize(value, bytes);
     if (status.MPI_TAG != tagOf(into.label)) [[unlikely]] {
@@ -131,30 +131,31 @@ public:
         into.label.slot = slot;
     }
     replace(into.value, std::move(value));
-    transfers.endReceive(posted);
+    transfers.completeReceive(posted);
     return true;
   }
 
   /// A later receive gets the memory.
   void recycle(Value &&value) { transfers.recycle(std::move(value)); }
 
-  bool sendsMet(uint32_t to, milliseconds patience) {
-    await(patience, [&] {
-      return transfers.sent(to, [](MPI_Request &sent) { return isDone(sent); });
+  bool sendsMatched(uint32_t to, milliseconds timeout) {
+    waitUntil(timeout, [&] {
+      return transfers.allSent(
+          to, [](MPI_Request &allSent) { return isDone(allSent); });
     });
     return true;
   }
 
-  void finish(milliseconds patience) {
-    await(patience, [&] { return endSends(); });
+  void finish(milliseconds timeout) {
+    waitUntil(timeout, [&] { return completeSends(); });
   }
 
   /// The text goes to every rank, each of which stops at its next wait.
   void fail(const std::string &text) {
     failed = true;
-    keepForever(std::make_unique<Transfers<Value, MPI_Request>>(
+    leak(std::make_unique<Transfers<Value, MPI_Request>>(
         std::exchange(transfers, {}))); // MPI may still write to them.
-    if (heard)
+    if (sawPeerFailure)
       return;
     auto sent = std::make_unique<std::string>(text);
     for (int rank = 0; rank != size; ++rank) {
@@ -164,7 +165,7 @@ public:
                     control, &request) == MPI_SUCCESS)
         MPI_Request_free(&request);
     }
-    keepForever(std::move(sent));
+    leak(std::move(sent));
   }
 
   /// Brings what all ranks recorded to rank 0. Collective, behind runs that
@@ -186,8 +187,8 @@ public:
         int64_t time = Recorder::now();
         MPI_Send(&time, 1, MPI_INT64_T, 0, traceTag, comm);
       }
-      char together = own.together();
-      MPI_Send(&together, 1, MPI_CHAR, 0, traceTag, comm);
+      char concurrent = own.concurrent();
+      MPI_Send(&concurrent, 1, MPI_CHAR, 0, traceTag, comm);
       MPI_Send(own.all().data(), int(own.all().size()), record, 0, traceTag,
                comm);
     }
@@ -208,8 +209,9 @@ public:
       // containers may set theirs apart.
       if (sameMachine[size_t(from)] && std::abs(ahead) <= shortest / 2 + 1)
         ahead = 0;
-      char together;
-      MPI_Recv(&together, 1, MPI_CHAR, from, traceTag, comm, MPI_STATUS_IGNORE);
+      char concurrent;
+      MPI_Recv(&concurrent, 1, MPI_CHAR, from, traceTag, comm,
+               MPI_STATUS_IGNORE);
       MPI_Status status;
       MPI_Probe(from, traceTag, comm, &status);
       int count;
@@ -217,7 +219,8 @@ public:
       std::vector<TraceEvent> events(static_cast<size_t>(count));
       MPI_Recv(events.data(), count, record, from, traceTag, comm,
                MPI_STATUS_IGNORE);
-      trace.rank(uint32_t(from)).take(std::move(events), together, ahead);
+      trace.rank(uint32_t(from))
+          .replaceEvents(std::move(events), concurrent, ahead);
     }
     MPI_Type_free(&record);
   }
@@ -225,10 +228,11 @@ public:
   /// Ends all processes, behind run()'s exception: gives the other ranks
   /// `grace` to report theirs, then calls MPI_Abort. MPI cannot be finalized
   /// after a failure, as there are messages that nobody will receive.
-  [[noreturn]] void abort(int code, milliseconds grace = milliseconds(2000)) {
+  [[noreturn]] void abort(int code,
+                          milliseconds abortTimeout = milliseconds(2000)) {
     MPI_Request all;
     if (MPI_Ibarrier(comm, &all) == MPI_SUCCESS) {
-      auto end = std::chrono::steady_clock::now() + grace;
+      auto end = std::chrono::steady_clock::now() + abortTimeout;
       while (!isDone(all) && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(milliseconds(1));
     }
@@ -239,21 +243,21 @@ public:
 private:
   static constexpr int failureTag = 1, connectTag = 2, traceTag = 3;
 
-  using Moving = rt::Moving<Value, MPI_Request>;
+  using Transfer = rt::Transfer<Value, MPI_Request>;
 
   /// Bytes as MPI counts them: more than an int holds are a type of their own.
   class Type {
   public:
     Type(std::span<std::byte> bytes)
         : data(bytes.data()), count(static_cast<int>(bytes.size())) {
-      if (bytes.size() <= mostAtOnce)
+      if (bytes.size() <= maxChunk)
         return;
       MPI_Datatype part;
-      MPI_Type_contiguous(static_cast<int>(mostAtOnce), MPI_BYTE, &part);
-      size_t parts = bytes.size() / mostAtOnce;
+      MPI_Type_contiguous(static_cast<int>(maxChunk), MPI_BYTE, &part);
+      size_t parts = bytes.size() / maxChunk;
       int lengths[] = {static_cast<int>(parts),
-                       static_cast<int>(bytes.size() % mostAtOnce)};
-      MPI_Aint at[] = {0, static_cast<MPI_Aint>(parts * mostAtOnce)};
+                       static_cast<int>(bytes.size() % maxChunk)};
+      MPI_Aint at[] = {0, static_cast<MPI_Aint>(parts * maxChunk)};
       MPI_Datatype types[] = {part, MPI_BYTE};
       MPI_Type_create_struct(2, lengths, at, types, &type);
       MPI_Type_commit(&type);
@@ -340,20 +344,20 @@ private:
     return done;
   }
   /// Whether none is left.
-  bool endSends() {
-    transfers.endSends(
+  bool completeSends() {
+    transfers.completeSends(
         [](MPI_Request &sent) { return isDone(sent); },
         [&](Value &&value) { transfers.pool(std::move(value)); });
     return transfers.sends.empty();
   }
 
   /// MPI has no wait with a limit, and tests are what moves its messages.
-  template <class Done> void await(milliseconds patience, Done done) {
-    rt::await(patience, done, [&] { listen(); });
+  template <class Done> void waitUntil(milliseconds timeout, Done done) {
+    rt::waitUntil(timeout, done, [&] { checkPeerFailure(); });
   }
 
   /// Throws when another rank has said that it failed.
-  void listen() {
+  void checkPeerFailure() {
     int arrived;
     MPI_Status status;
     MPI_Iprobe(MPI_ANY_SOURCE, failureTag, control, &arrived, &status);
@@ -364,22 +368,22 @@ private:
     std::string text(size_t(length), ' ');
     MPI_Recv(text.data(), length, MPI_CHAR, status.MPI_SOURCE, failureTag,
              control, MPI_STATUS_IGNORE);
-    heard = true;
+    sawPeerFailure = true;
     throw PeerFailed{text};
   }
 
-  void post(Moving &transfer, size_t bytes) {
-    Type type(transfer.room(bytes));
+  void post(Transfer &transfer, size_t bytes) {
+    Type type(transfer.allocate(bytes));
     check(MPI_Irecv(type.data, type.count, type, int(transfer.peer),
                     MPI_ANY_TAG, commOf(transfer.message.label),
                     &transfer.request),
           "MPI_Irecv");
   }
   /// Waits for a message and receives it with the size that it has.
-  void takeUnposted(Moving &transfer, MPI_Status &status,
-                    milliseconds patience) {
+  void receiveUnposted(Transfer &transfer, MPI_Status &status,
+                       milliseconds timeout) {
     MPI_Message arrived;
-    await(patience, [&] {
+    waitUntil(timeout, [&] {
       int found;
       check(MPI_Improbe(int(transfer.peer), MPI_ANY_TAG,
                         commOf(transfer.message.label), &found, &arrived,
@@ -387,20 +391,20 @@ private:
             "MPI_Improbe");
       return found;
     });
-    Type type(transfer.room(sizeOf(status)));
+    Type type(transfer.allocate(sizeOf(status)));
     check(MPI_Imrecv(type.data, type.count, type, &arrived, &transfer.request),
           "MPI_Imrecv");
-    await(patience, [&] { return isDone(transfer.request, &status); });
+    waitUntil(timeout, [&] { return isDone(transfer.request, &status); });
   }
 
-  template <class T> static void keepForever(std::unique_ptr<T> kept) {
+  template <class T> static void leak(std::unique_ptr<T> kept) {
     static std::deque<std::unique_ptr<T>> &all =
         *new std::deque<std::unique_ptr<T>>();
     all.push_back(std::move(kept));
   }
 
   /// More bytes than these are not counted by an int.
-  static constexpr size_t mostAtOnce = MostAtOnce;
+  static constexpr size_t maxChunk = MaxChunk;
 
   MPI_Comm comm = MPI_COMM_NULL;
   /// For all but the messages of the program.
@@ -409,8 +413,8 @@ private:
   MPI_Comm moves = MPI_COMM_NULL;
   int ownRank = 0, size = 0;
   uint32_t tagMask = 0; ///< Bits of a tag.
-  bool failed = false, heard = false, meets = true;
-  int64_t lastHeard = 0; ///< By tick().
+  bool failed = false, sawPeerFailure = false, isRendezvous = true;
+  int64_t lastPoll = 0; ///< By tick().
   Transfers<Value, MPI_Request> transfers;
 };
 

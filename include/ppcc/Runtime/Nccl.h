@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ppcc/Runtime/Engine.h"
-#include "ppcc/Runtime/NcclJob.h"
+#include "ppcc/Runtime/NcclCommunicators.h"
 #include "ppcc/Runtime/Transfers.h"
 
 namespace ppcc::rt {
@@ -38,7 +38,7 @@ public:
   /// failure: then what it may still use stays.
   ~Nccl() {
     closeBatch();
-    if (isLost) {
+    if (deviceHung) {
       new Transfers<Value, cudaEvent_t>(std::move(transfers));
       return;
     }
@@ -57,26 +57,26 @@ public:
   cudaStream_t stream(uint16_t lane) const { return lanes[lane]; }
 
   std::vector<std::string> gather(const std::string &text,
-                                  milliseconds patience) {
-    return job.gather(text, patience);
+                                  milliseconds timeout) {
+    return job.gather(text, timeout);
   }
   /// Makes the communicators of a program, and lets all ranks meet that have
   /// messages for each other.
-  void open(const Program &program, milliseconds patience) {
-    job.open(program, patience);
+  void open(const Program &program, milliseconds timeout) {
+    job.open(program, timeout);
   }
 
   /// What is posted until endBatch() is one operation.
   void beginBatch() {
-    job.alive();
-    NcclJob::check(ncclGroupStart(), "ncclGroupStart");
+    job.heartbeat();
+    NcclCommunicators::check(ncclGroupStart(), "ncclGroupStart");
     inBatch = true;
   }
   void endBatch() {
-    NcclJob::check(closeBatch(), "ncclGroupEnd");
-    job.alive();
-    for (auto [moving, stream] : std::exchange(batch, {}))
-      record(moving->request, stream);
+    NcclCommunicators::check(closeBatch(), "ncclGroupEnd");
+    job.heartbeat();
+    for (auto [transfer, stream] : std::exchange(batch, {}))
+      record(transfer->request, stream);
   }
 
   /// Lets the streams of the members of a group begin.
@@ -84,94 +84,94 @@ public:
     while (lanes.size() < members)
       lanes.push_back(cuda.newStream(false));
     for (size_t lane = 1; lane < members; ++lane)
-      cuda.follow(lanes[lane], lanes[0]);
+      cuda.waitStream(lanes[lane], lanes[0]);
   }
   /// Lets the first member's stream wait for the others.
   void join(size_t members) {
     for (size_t lane = 1; lane < members; ++lane)
-      cuda.follow(lanes[0], lanes[lane]);
+      cuda.waitStream(lanes[0], lanes[lane]);
   }
 
-  /// The value of a cell has been made on a lane: sendMade() waits for that,
-  /// and for nothing that the lane gets later.
-  void made(size_t cell, uint16_t lane) {
-    job.alive();
-    if (cell >= whenMade.size())
-      whenMade.resize(cell + 1);
-    if (!whenMade[cell])
-      whenMade[cell] = cuda.take();
-    record(whenMade[cell], lanes[lane]);
+  /// The value of a cell has been made on a lane: sendProduced() waits for
+  /// that, and for nothing that the lane gets later.
+  void recordProduced(size_t cell, uint16_t lane) {
+    job.heartbeat();
+    if (cell >= readyEvents.size())
+      readyEvents.resize(cell + 1);
+    if (!readyEvents[cell])
+      readyEvents[cell] = cuda.acquireEvent();
+    record(readyEvents[cell], lanes[lane]);
   }
-  void sendMade(uint32_t to, Message<Value> &&message, size_t cell) {
+  void sendProduced(uint32_t to, Message<Value> &&message, size_t cell) {
     NcclChannel &channel = channelTo(to, message.label);
-    checkCuda(cudaStreamWaitEvent(channel.stream, whenMade[cell], 0),
+    checkCuda(cudaStreamWaitEvent(channel.stream, readyEvents[cell], 0),
               "cudaStreamWaitEvent");
     post(to, channel, std::move(message));
   }
   void send(uint32_t to, Message<Value> &&message) {
     NcclChannel &channel = channelTo(to, message.label);
-    cuda.follow(channel.stream, lanes[0]);
+    cuda.waitStream(channel.stream, lanes[0]);
     post(to, channel, std::move(message));
   }
 
   void postReceive(uint32_t from, const Label &label, size_t bytes) {
-    job.alive();
+    job.heartbeat();
     if (!inBatch)
-      forgetReceived();
+      recycleReceiveEvents();
     if (bytes == 0)
       throw std::runtime_error(
           std::string("NCCL must know the size of a message before it comes, "
                       "and `") +
           (label.isMove() ? "moveBytes" : "messageBytes") + "` says none");
-    Moving &transfer = withEvent(transfers.newReceive(from, label));
-    std::span<std::byte> data = transfer.room(bytes);
+    Transfer &transfer = withEvent(transfers.newReceive(from, label));
+    std::span<std::byte> data = transfer.allocate(bytes);
     NcclChannel &channel = job.channelFrom(from, label.isMove());
     // The memory may still be read by what has been computed.
-    cuda.follow(channel.stream, lanes[0]);
+    cuda.waitStream(channel.stream, lanes[0]);
     issue(transfer, channel, "ncclRecv",
           ncclRecv(data.data(), data.size(), ncclInt8,
                    job.peerOn(channel, from), channel.comm, channel.stream));
   }
 
-  bool receive(uint32_t from, Message<Value> &into, milliseconds patience) {
-    job.alive();
-    Moving &transfer = transfers.receives(from).front();
+  bool receive(uint32_t from, Message<Value> &into, milliseconds timeout) {
+    job.heartbeat();
+    Transfer &transfer = transfers.receives(from).front();
     if (job.options.waitsOnHost)
-      job.await(patience, [&] { return isDone(transfer.request); });
+      job.waitUntil(timeout, [&] { return isDone(transfer.request); });
     else
       checkCuda(cudaStreamWaitEvent(lanes[0], transfer.request, 0),
                 "cudaStreamWaitEvent");
     into = std::move(transfer.message);
     received.push() = {std::exchange(transfer.request, nullptr), into.label};
-    transfers.endReceive(transfers.receives(from));
+    transfers.completeReceive(transfers.receives(from));
     return true;
   }
 
   /// A later receive gets the memory.
   void recycle(Value &&value) { transfers.recycle(std::move(value)); }
 
-  bool sendsMet(uint32_t to, milliseconds patience) {
+  bool sendsMatched(uint32_t to, milliseconds timeout) {
     if (isCapturing)
       throw std::runtime_error(
           "a step in which the host waits for sends cannot be captured");
-    job.await(patience, [&] { return transfers.sent(to, isDone); });
+    job.waitUntil(timeout, [&] { return transfers.allSent(to, isDone); });
     return true;
   }
 
   /// Waits for all that was issued, computation included.
-  void finish(milliseconds patience) {
+  void finish(milliseconds timeout) {
     for (NcclChannel &channel : job.channels())
       if (std::exchange(channel.isUsed, false))
-        cuda.follow(lanes[0], channel.stream);
+        cuda.waitStream(lanes[0], channel.stream);
     try {
       if (!isCapturing)
-        job.awaitStream(lanes[0], patience);
+        job.synchronizeStream(lanes[0], timeout);
     } catch (const TimedOut &) {
-      throwStuck();
+      throwStalled();
     }
-    dropSends(true);
-    forgetReceived(true);
-    job.rest();
+    completeSends(true);
+    recycleReceiveEvents(true);
+    job.idle();
   }
 
   /// Until endCapture() what a step issues becomes a graph and does not run.
@@ -202,8 +202,8 @@ public:
   /// Aborts the communicators, so that the device stops waiting; both have
   /// `options.grace` each.
   void fail(const std::string &text) {
-    if (job.options.raise && !job.wasTold)
-      job.options.raise(text);
+    if (job.options.broadcastFailure && !job.failedByPeer)
+      job.options.broadcastFailure(text);
     closeBatch();
     if (std::exchange(isCapturing, false)) {
       cudaGraph_t graph = nullptr;
@@ -211,19 +211,20 @@ public:
         cudaGraphDestroy(graph);
     }
     if (!job.abort()) {
-      isLost = true;
+      deviceHung = true;
       return;
     }
     try {
       for (NcclChannel &channel : job.channels())
-        cuda.follow(lanes[0], channel.stream);
+        cuda.waitStream(lanes[0], channel.stream);
       for (size_t lane = 1; lane < lanes.size(); ++lane)
-        cuda.follow(lanes[0], lanes[lane]);
-      cudaEvent_t ended = cuda.take();
+        cuda.waitStream(lanes[0], lanes[lane]);
+      cudaEvent_t ended = cuda.acquireEvent();
       record(ended, lanes[0]);
-      rt::await(job.options.grace, [&] { return isDone(ended); }, [] {});
+      rt::waitUntil(
+          job.options.abortTimeout, [&] { return isDone(ended); }, [] {});
     } catch (const TimedOut &) {
-      isLost = true;
+      deviceHung = true;
     } catch (const std::exception &) {
       // The device has failed itself, and runs nothing any more; where only the
       // question failed, what was issued still uses the stages.
@@ -233,26 +234,26 @@ public:
 
 private:
   /// The event is recorded behind the message.
-  using Moving = rt::Moving<Value, cudaEvent_t>;
+  using Transfer = rt::Transfer<Value, cudaEvent_t>;
 
   static void record(cudaEvent_t event, cudaStream_t stream) {
     checkCuda(cudaEventRecord(event, stream), "cudaEventRecord");
   }
 
   NcclChannel &channelTo(uint32_t to, const Label &label) {
-    job.alive();
+    job.heartbeat();
     return job.channelTo(to, label.isMove());
   }
-  Moving &withEvent(Moving &transfer) {
+  Transfer &withEvent(Transfer &transfer) {
     if (!transfer.request)
-      transfer.request = cuda.take();
+      transfer.request = cuda.acquireEvent();
     return transfer;
   }
   void post(uint32_t to, NcclChannel &channel, Message<Value> &&message) {
     // In a batch the events of its messages are not recorded yet.
     if (!inBatch)
-      dropSends();
-    Moving &transfer = withEvent(transfers.newSend(to));
+      completeSends();
+    Transfer &transfer = withEvent(transfers.newSend(to));
     transfer.message = std::move(message);
     std::span<std::byte> data = Bytes<Value>::of(transfer.message.value);
     issue(transfer, channel, "ncclSend",
@@ -261,22 +262,22 @@ private:
   }
   /// The values of the sends that have ended go; while nothing runs, all go at
   /// the end.
-  void dropSends(bool atEnd = false) {
+  void completeSends(bool atEnd = false) {
     auto isOver = [&](cudaEvent_t event) {
       return isCapturing ? atEnd : isDone(event);
     };
-    transfers.endSends(isOver, [](Value &&) {});
+    transfers.completeSends(isOver, [](Value &&) {});
   }
   /// Those that have come.
-  void forgetReceived(bool atEnd = false) {
+  void recycleReceiveEvents(bool atEnd = false) {
     while (!received.empty() &&
            (isCapturing ? atEnd : isDone(received.front().event)))
-      cuda.giveBack(received.take().event);
+      cuda.releaseEvent(received.take().event);
   }
-  [[noreturn]] void throwStuck() {
-    forgetReceived();
-    dropSends();
-    StuckAt stuck{};
+  [[noreturn]] void throwStalled() {
+    recycleReceiveEvents();
+    completeSends();
+    StalledAt stuck{};
     if (!received.empty())
       stuck.label = received.front().label;
     else if (!transfers.sends.empty())
@@ -286,14 +287,14 @@ private:
     throw stuck;
   }
 
-  void issue(Moving &moving, NcclChannel &channel, const char *what,
+  void issue(Transfer &transfer, NcclChannel &channel, const char *what,
              ncclResult_t code) {
-    NcclJob::check(code, what);
+    NcclCommunicators::check(code, what);
     channel.isUsed = true;
     if (inBatch)
-      batch.push_back({&moving, channel.stream});
+      batch.push_back({&transfer, channel.stream});
     else
-      record(moving.request, channel.stream);
+      record(transfer.request, channel.stream);
   }
   /// The group is closed on every path: another thread's would be part of it.
   ncclResult_t closeBatch() {
@@ -301,18 +302,18 @@ private:
   }
 
   CudaPool cuda;
-  NcclJob job;
-  std::vector<cudaStream_t> lanes;   ///< Of computation.
-  std::vector<cudaEvent_t> whenMade; ///< By cell.
-  std::vector<std::pair<Moving *, cudaStream_t>> batch;
+  NcclCommunicators job;
+  std::vector<cudaStream_t> lanes;      ///< Of computation.
+  std::vector<cudaEvent_t> readyEvents; ///< By cell.
+  std::vector<std::pair<Transfer *, cudaStream_t>> batch;
   Transfers<Value, cudaEvent_t> transfers;
   struct Received {
     cudaEvent_t event;
     Label label;
   };
-  Circle<Received> received; ///< As far as it is not known to have come.
+  CircularQueue<Received> received; ///< As far as it is not known to have come.
   bool inBatch = false, isCapturing = false;
-  bool isLost = false; ///< The device has not stopped after a failure.
+  bool deviceHung = false; ///< The device has not stopped after a failure.
 };
 
 } // namespace ppcc::rt

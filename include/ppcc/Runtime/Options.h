@@ -8,27 +8,27 @@
 namespace ppcc::rt {
 
 /// When a rank waits for its messages.
-enum class Waits : uint8_t {
+enum class WaitPolicy : uint8_t {
   /// For a receive before the action that reads it, for a send at the end.
-  Late,
+  Posted,
   /// For both where they stand; a send ends when its receive is posted. This is
   /// the transport that the compiler calls `rendezvous`.
-  Here,
+  Rendezvous,
 };
 
 /// How the members of an overlap group run.
 enum class Overlap : uint8_t {
-  InTurn,
+  Serial,
   /// In threads of their own: the stage must allow calls at the same time for
   /// different stages or microbatches.
-  Together,
+  Concurrent,
 };
 
 struct Options {
-  Waits waits = Waits::Late;
-  Overlap overlap = Overlap::InTurn;
+  WaitPolicy waitPolicy = WaitPolicy::Posted;
+  Overlap overlap = Overlap::Serial;
   /// The limit of one wait for another rank.
-  milliseconds patience = std::chrono::minutes(10);
+  milliseconds timeout = std::chrono::minutes(10);
   /// Notes when what is done, if there is one.
   Trace *trace = nullptr;
 };

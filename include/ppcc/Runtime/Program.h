@@ -11,17 +11,17 @@ namespace ppcc::rt {
 
 /// The layout of the types below. It grows with every change to them; the
 /// engine refuses programs with another number.
-inline constexpr uint32_t abiNumber = 6;
+inline constexpr uint32_t abiVersion = 7;
 
 /// A read-only array that somebody else owns.
-template <class T> struct List {
+template <class T> struct ArrayView {
   const T *data = nullptr;
   uint64_t size = 0;
 
-  constexpr List() = default;
-  constexpr List(const T *data, uint64_t size) : data(data), size(size) {}
+  constexpr ArrayView() = default;
+  constexpr ArrayView(const T *data, uint64_t size) : data(data), size(size) {}
   template <uint64_t N>
-  constexpr List(const T (&array)[N]) : data(array), size(N) {}
+  constexpr ArrayView(const T (&array)[N]) : data(array), size(N) {}
 
   constexpr const T &operator[](uint64_t i) const { return data[i]; }
   constexpr const T *begin() const { return data; }
@@ -43,7 +43,7 @@ enum : uint8_t {
 enum class KindClass : uint8_t { Compute, Send, Recv, Declared };
 
 /// The ranks that do a declared action together.
-enum class Meeting : uint8_t {
+enum class Collective : uint8_t {
   None,
   All,      ///< All ranks of the program.
   Replicas, ///< Those that host the stage of this number in any pipe.
@@ -53,12 +53,12 @@ enum class Meeting : uint8_t {
   From,     ///< The same the other way.
 };
 
-/// The words for both in files; Meeting::None has none.
+/// The words for both in files; Collective::None has none.
 inline constexpr const char *kindClassNames[] = {"compute", "send", "recv",
                                                  "declared"},
-                            *meetingNames[] = {"",       "all",     "replicas",
-                                               "stages", "outside", "to",
-                                               "from"};
+                            *collectiveNames[] = {
+                                "",        "all", "replicas", "stages",
+                                "outside", "to",  "from"};
 
 /// Whether a stage of a pipe is one of `stages`; those below 0 count from the
 /// end.
@@ -73,24 +73,24 @@ constexpr bool namesStage(const Stages &stages, int64_t numStages,
 
 /// A kind of action.
 struct Kind {
-  const char *letters; ///< As in `0F3`.
+  const char *mnemonic; ///< As in `0F3`.
   KindClass kindClass;
   uint8_t defines; ///< The slots that it fills or carries.
   uint8_t needs;   ///< The slots of its own stage and microbatch it reads.
 
   // Of a declared kind.
   uint8_t restores = 0; ///< What fills these slots keeps nothing: this does.
-  Meeting meeting = Meeting::None;
-  List<int32_t> stages = {}; ///< Of Meeting::Stages; those below 0 count from
-                             ///< the last.
+  Collective collective = Collective::None;
+  ArrayView<int32_t> stages = {}; ///< Of Collective::Stages; those below 0
+                                  ///< count from the last.
 
   /// Whether another rank has the other end of it, in a row of its own. Both
   /// name the stage of the first, and as peer one of the other.
-  constexpr bool hasFarEnd() const {
-    return meeting == Meeting::To || meeting == Meeting::From;
+  constexpr bool isMove() const {
+    return collective == Collective::To || collective == Collective::From;
   }
   /// Whether the stage does it, not the transport.
-  constexpr bool isWork() const {
+  constexpr bool runsOnStage() const {
     return kindClass == KindClass::Compute || kindClass == KindClass::Declared;
   }
 };
@@ -129,11 +129,11 @@ struct Segment {
 
 /// What one rank does, in order, and what the compiler knows of it.
 struct RankProgram {
-  List<Row> rows;
+  ArrayView<Row> rows;
   /// The same rows as bytes, when `rows` is empty: 16 a row, in the order of
   /// the fields of Row, each number with its lowest byte first.
-  List<char> packedRows;
-  List<Segment> segments;
+  ArrayView<char> packedRows;
+  ArrayView<Segment> segments;
   /// Receives that are posted and not yet read, at most; 0 when unknown.
   uint32_t receiveBuffers = 0;
   /// Forwards whose backward has not ended, at most; 0 when unknown.
@@ -172,15 +172,15 @@ struct SkipEdge {
 /// A tensor as a stage gives it to another.
 struct Tensor {
   const char *name;
-  const char *type;   ///< Of its elements: `f32`, `bf16`, `i64`, ...
-  List<int64_t> dims; ///< -1 for a size that differs between microbatches.
+  const char *type;        ///< Of its elements: `f32`, `bf16`, `i64`, ...
+  ArrayView<int64_t> dims; ///< -1 for a size that differs between microbatches.
 };
 
 /// What an edge carries, in this order.
 struct EdgeTensors {
   uint16_t from, to;
   bool shapesVary; ///< Its receiver learns them with each message only.
-  List<Tensor> tensors;
+  ArrayView<Tensor> tensors;
 };
 
 /// Stages that some of the microbatches pass through. Each has an edge to the
@@ -188,12 +188,12 @@ struct EdgeTensors {
 struct Pipe {
   const char *name;
   uint32_t firstMicrobatch, numMicrobatches;
-  List<uint32_t> rankOfStage; ///< One entry a stage.
-  List<SkipEdge> skipEdges;   ///< Sorted, no duplicates.
-  List<uint16_t> gaps = {}; ///< Stages without an edge to the next; sorted, no
-                            ///< duplicates.
-  uint32_t slices = 1;      ///< So many microbatches in a row are one sequence.
-  List<EdgeTensors> tensors = {}; ///< By edge, as far as they are known.
+  ArrayView<uint32_t> rankOfStage; ///< One entry a stage.
+  ArrayView<SkipEdge> skipEdges;   ///< Sorted, no duplicates.
+  ArrayView<uint16_t> gaps = {};   ///< Stages without an edge to the next;
+                                 ///< sorted, no duplicates.
+  uint32_t slices = 1; ///< So many microbatches in a row are one sequence.
+  ArrayView<EdgeTensors> tensors = {}; ///< By edge, as far as they are known.
 
   constexpr uint32_t numStages() const {
     return static_cast<uint32_t>(rankOfStage.size);
@@ -210,7 +210,7 @@ struct Pipe {
     return true;
   }
   /// Whether the stage reads the output of another. O(gaps + skip edges).
-  constexpr bool readsStages(uint32_t stage) const {
+  constexpr bool hasSources(uint32_t stage) const {
     if (stage == 0 || hasEdgeToNext(stage - 1))
       return stage != 0;
     for (SkipEdge edge : skipEdges)
@@ -219,7 +219,7 @@ struct Pipe {
     return false;
   }
   /// Whether another stage reads its output. O(gaps + skip edges).
-  constexpr bool isRead(uint32_t stage) const {
+  constexpr bool hasReaders(uint32_t stage) const {
     if (stage + 1 == numStages() || hasEdgeToNext(stage))
       return stage + 1 != numStages();
     for (SkipEdge edge : skipEdges)
@@ -245,24 +245,24 @@ class LoadedProgram;
 
 /// A schedule with values for its parameters: what each rank does, in order.
 struct Program {
-  uint32_t abi; ///< abiNumber of the header that it was made for.
+  uint32_t abi; ///< abiVersion of the header that it was made for.
   uint32_t numRanks;
   const char *name;
   bool hasBackward; ///< False for a forward-only program.
-  List<Kind> kinds;
-  List<Pipe> pipes;
-  List<const char *> phases; ///< The first is empty: "in no phase".
-  List<const char *> files;
-  List<Site> sites; ///< The first is "unknown".
-  List<RankProgram> ranks;
+  ArrayView<Kind> kinds;
+  ArrayView<Pipe> pipes;
+  ArrayView<const char *> phases; ///< The first is empty: "in no phase".
+  ArrayView<const char *> files;
+  ArrayView<Site> sites; ///< The first is "unknown".
+  ArrayView<RankProgram> ranks;
   /// In this order connections are opened, before the first action; empty when
   /// nobody asked for an order.
-  List<RankPair> preconnect;
+  ArrayView<RankPair> preconnect;
   /// What the compiler found for digestOf() (Digest.h); null when unknown. The
   /// engine takes the digest of the rows that it has.
   const char *digest = nullptr;
   /// Under which it was proven that no rank waits for ever; empty: none.
-  List<const char *> transports = {};
+  ArrayView<const char *> transports = {};
   /// Not null in what stands for a program of each number of microbatches, of
   /// which there is nothing else but the name: gives one of them, of
   /// `families`.
@@ -271,10 +271,10 @@ struct Program {
   Instance instance = nullptr;
   const void *families = nullptr;
 
-  static constexpr Program forAll(const char *name, Instance instance,
-                                  const void *families = nullptr) {
+  static constexpr Program parametric(const char *name, Instance instance,
+                                      const void *families = nullptr) {
     Program program{};
-    program.abi = abiNumber;
+    program.abi = abiVersion;
     program.name = name;
     program.instance = instance;
     program.families = families;

@@ -38,17 +38,17 @@ inline std::set<RankEdge> edgesOf(const Program &program) {
     for (SkipEdge edge : pipe.skipEdges)
       addBoth(pipe, edge.from, edge.to);
   }
-  if (std::ranges::any_of(program.kinds, &Kind::hasFarEnd))
+  if (std::ranges::any_of(program.kinds, &Kind::isMove))
     for (const RankProgram &list : program.ranks)
       for (uint64_t i = 0; i != list.numRows(); ++i) {
         Row row = list.row(i);
         const Kind &kind = program.kinds[row.kind];
-        if (!kind.hasFarEnd())
+        if (!kind.isMove())
           continue;
         const Pipe &pipe = program.pipes[row.pipe];
         uint32_t near = pipe.rankOfStage[row.stage],
                  far = pipe.rankOfStage[row.peer];
-        if (kind.meeting == Meeting::To)
+        if (kind.collective == Collective::To)
           add(near, far, true);
         else
           add(far, near, true);
@@ -57,10 +57,10 @@ inline std::set<RankEdge> edgesOf(const Program &program) {
 }
 
 /// The pairs of ranks of some edges in rounds, in each of which a rank stands
-/// once at most: what pairs do together round by round never waits in a circle.
+/// once at most: what pairs do together round by round never waits in a cycle.
 /// At most twice as many rounds as a rank has partners.
 inline std::vector<std::vector<RankPair>>
-roundsOf(const std::set<RankEdge> &edges) {
+edgeColoring(const std::set<RankEdge> &edges) {
   std::set<std::pair<uint32_t, uint32_t>> pairs;
   for (const RankEdge &edge : edges)
     pairs.insert(std::minmax(edge.from, edge.to));

@@ -1,7 +1,7 @@
 // Notes when each rank did what.
 #pragma once
 
-#include "ppcc/Runtime/Circle.h"
+#include "ppcc/Runtime/CircularQueue.h"
 #include "ppcc/Runtime/Error.h"
 
 #include <algorithm>
@@ -37,29 +37,29 @@ public:
   /// Forgets the last run and takes the memory for the next: beside it 4 bytes
   /// for each message under way. `together`: members of groups run at the same
   /// time.
-  void begin(const RankProgram &list, bool together) {
+  void begin(const RankProgram &list, bool concurrent) {
     uint64_t total = 0;
     for (const Segment &segment : list.segments)
       total += uint64_t(segment.rows) * segment.count;
     events.clear();
-    events.reserve(std::min(total, mostReserved));
+    events.reserve(std::min(total, maxReserved));
     peers.clear();
-    membersTogether = together;
+    isConcurrent = concurrent;
   }
 
   [[gnu::noinline]] void computed(uint64_t row, uint32_t microbatch,
                                   int64_t start, int64_t end) {
     add(row, microbatch, start, end);
   }
-  /// A send to a rank; `open`: sendsMet() will say when it ends.
+  /// A send to a rank; `open`: sendsMatched() will say when it ends.
   [[gnu::noinline]] void sent(uint64_t row, uint32_t microbatch, uint32_t to,
                               int64_t start, bool open) {
     if (open)
       peer(to).sends.push() = static_cast<uint32_t>(events.size());
     add(row, microbatch, start, now());
   }
-  [[gnu::noinline]] void sendsMet(uint32_t to) {
-    Circle<uint32_t> &sends = peer(to).sends;
+  [[gnu::noinline]] void sendsMatched(uint32_t to) {
+    CircularQueue<uint32_t> &sends = peer(to).sends;
     for (int64_t end = now(); !sends.empty();)
       events[sends.take()].end = end;
   }
@@ -70,7 +70,7 @@ public:
   }
   /// The rank begins to wait for the oldest receive from another, or goes on
   /// waiting.
-  [[gnu::noinline]] void awaits(uint32_t from) {
+  [[gnu::noinline]] void waitBegins(uint32_t from) {
     TraceEvent &event = events[peer(from).receives.front()];
     if (event.waited == 0)
       event.waited = now();
@@ -82,11 +82,12 @@ public:
   }
 
   const std::vector<TraceEvent> &all() const { return events; }
-  bool together() const { return membersTogether; }
+  bool concurrent() const { return isConcurrent; }
   /// What another process recorded; its clock is `ahead` of this one.
-  void take(std::vector<TraceEvent> &&others, bool together, int64_t ahead) {
+  void replaceEvents(std::vector<TraceEvent> &&others, bool concurrent,
+                     int64_t ahead) {
     events = std::move(others);
-    membersTogether = together;
+    isConcurrent = concurrent;
     for (TraceEvent &event : events) {
       event.start -= ahead;
       if (event.end != TraceEvent::open)
@@ -96,11 +97,12 @@ public:
 
 private:
   /// What a damaged program asks for is not taken at once.
-  static constexpr uint64_t mostReserved = uint64_t(1) << 24;
+  static constexpr uint64_t maxReserved = uint64_t(1) << 24;
 
   struct Peer {
     uint32_t rank;
-    Circle<uint32_t> sends, receives; ///< Those under way, as places in events.
+    CircularQueue<uint32_t> sends,
+        receives; ///< Those under way, as places in events.
   };
 
   void add(uint64_t row, uint32_t microbatch, int64_t start, int64_t end) {
@@ -115,7 +117,7 @@ private:
 
   std::vector<TraceEvent> events;
   std::vector<Peer> peers; ///< A rank has few.
-  bool membersTogether = false;
+  bool isConcurrent = false;
 };
 
 /// What happened in a run. Give it to the run in Options, then to writeTrace()

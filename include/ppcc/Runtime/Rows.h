@@ -35,12 +35,13 @@ template <class Visit>
 void visitFlatRows(const RankProgram &rank, Visit visit) {
   RowReader rows(rank);
   for (const Segment &segment : rank.segments)
-    for (uint32_t turn = 0, shift = 0; turn != segment.count;
-         ++turn, shift += static_cast<uint32_t>(segment.advance))
+    for (uint32_t iteration = 0, microbatchOffset = 0;
+         iteration != segment.count; ++iteration,
+                  microbatchOffset += static_cast<uint32_t>(segment.advance))
       for (uint64_t i = 0; i != segment.rows; ++i) {
         Row row = rows[segment.firstRow + i];
         if (row.microbatch != Row::noMicrobatch)
-          row.microbatch += shift;
+          row.microbatch += microbatchOffset;
         visit(row);
       }
 }

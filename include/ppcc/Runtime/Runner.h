@@ -2,9 +2,9 @@
 #pragma once
 
 #include "ppcc/Runtime/Call.h"
-#include "ppcc/Runtime/Crew.h"
 #include "ppcc/Runtime/Inbox.h"
 #include "ppcc/Runtime/Interleave.h"
+#include "ppcc/Runtime/ThreadPool.h"
 
 #include <algorithm>
 #include <list>
@@ -24,120 +24,122 @@ public:
              const Options &options = {})
       : program(program), rank(rank), stage(stage), endpoint(endpoint),
         options(options), linked(checked(program, rank, endpoint), rank),
-        position(program, rank, linked, options.patience),
+        cursor(program, rank, linked, options.timeout),
         recorder(recorderOf(options, program, rank)),
-        inbox(position, stage, endpoint, this->options), lone(program, rank) {}
+        inbox(cursor, stage, endpoint, this->options),
+        singleCall(program, rank) {}
   RankRunner(const RankRunner &) = delete;
 
   /// Waits until all ranks have come, and compares the digests of what they are
-  /// about to run. Throws Disagreement, or another Error.
+  /// about to run. Throws ProgramMismatch, or another Error.
   void agree(const std::string &digest) {
-    if constexpr (requires { endpoint.gather(digest, options.patience); })
-      position.waitOutside("the programs of the other ranks", [&] {
-        std::vector<std::string> all =
-            endpoint.gather(digest, options.patience);
+    if constexpr (requires { endpoint.gather(digest, options.timeout); })
+      cursor.waitOutsideActions("the programs of the other ranks", [&] {
+        std::vector<std::string> all = endpoint.gather(digest, options.timeout);
         for (size_t other = 0; other != all.size(); ++other)
           if (all[other] != digest)
             throw disagreement(rank, digest, static_cast<uint32_t>(other),
                                all[other]);
       });
   }
-  static Disagreement disagreement(uint32_t rank, const std::string &digest,
-                                   uint32_t other,
-                                   const std::string &otherDigest) {
-    return Disagreement(rank, "", "",
-                        concat("its program has the digest ", digest,
-                               ", that of rank ", other, " has the digest ",
-                               otherDigest, ": all ranks must run the same"));
+  static ProgramMismatch disagreement(uint32_t rank, const std::string &digest,
+                                      uint32_t other,
+                                      const std::string &otherDigest) {
+    return ProgramMismatch(rank, "", "",
+                           concat("its program has the digest ", digest,
+                                  ", that of rank ", other, " has the digest ",
+                                  otherDigest,
+                                  ": all ranks must run the same"));
   }
 
   /// Links the program, which all ranks have; throws Error when its order is
   /// wrong.
   void link() {
     linked.link(program, rank);
-    if constexpr (requires { endpoint.willMeet(true); })
-      endpoint.willMeet(options.waits == Waits::Here);
-    cells = std::make_unique<Held<Value>[]>(linked.numCells);
-    for (const Role &role : linked.wiring.roles())
-      if (role.kind->kindClass == KindClass::Recv)
-        for (uint32_t i = 0; i <= role.ring.mask; ++i) {
-          cells[role.ring.first + i].label = role.label;
-          cells[role.ring.first + i].source = role.partner;
+    if constexpr (requires { endpoint.setRendezvous(true); })
+      endpoint.setRendezvous(options.waitPolicy == WaitPolicy::Rendezvous);
+    cells = std::make_unique<ValueCell<Value>[]>(linked.numCells);
+    for (const ActionDescriptor &descriptor : linked.wiring.descriptors())
+      if (descriptor.kind->kindClass == KindClass::Recv)
+        for (uint32_t i = 0; i <= descriptor.ring.mask; ++i) {
+          cells[descriptor.ring.first + i].label = descriptor.label;
+          cells[descriptor.ring.first + i].source = descriptor.peerIndex;
         }
-    inbox.link(linked.wiring.partners());
-    lone.link(linked);
+    inbox.link(linked.wiring.peers());
+    singleCall.link(linked);
     rewind();
   }
 
   /// Opens the connections to other ranks where the transport opens any: in an
   /// order of its own, or in that which the program says. Throws Error.
   void connect() {
-    if constexpr (requires { endpoint.open(program, options.patience); })
-      position.waitOutside("the connections to other ranks",
-                           [&] { endpoint.open(program, options.patience); });
-    if constexpr (requires { endpoint.connect(rank, options.patience); })
+    if constexpr (requires { endpoint.open(program, options.timeout); })
+      cursor.waitOutsideActions("the connections to other ranks", [&] {
+        endpoint.open(program, options.timeout);
+      });
+    if constexpr (requires { endpoint.connect(rank, options.timeout); })
       for (RankPair pair : program.preconnect) {
         if (pair.first != rank && pair.second != rank)
           continue;
         uint32_t other = pair.first == rank ? pair.second : pair.first;
-        position.waitOutside(concat("the connection to rank ", other), [&] {
-          endpoint.connect(other, options.patience);
-        });
+        cursor.waitOutsideActions(
+            concat("the connection to rank ", other),
+            [&] { endpoint.connect(other, options.timeout); });
       }
   }
 
   /// Goes back to the first action, for the next run.
   void rewind() {
-    position.rewind();
-    coming.clear();
-    plain = isPlain();
+    cursor.rewind();
+    pendingMoves.clear();
+    fastPathSize = canUseFastPath();
     if (recorder)
       recorder->begin(program.ranks[rank],
-                      options.overlap == Overlap::Together);
+                      options.overlap == Overlap::Concurrent);
   }
 
   /// Goes on until a message that is not here, or the end. Throws Error.
   Progress step() {
-    while (const Operation *item = position.next()) {
-      if (item->members <= plain) [[likely]] {
-        if (!runAlone(*item, nullptr))
+    while (const Operation *item = cursor.next()) {
+      if (item->groupSize <= fastPathSize) [[likely]] {
+        if (!runSingle(*item, nullptr))
           return Progress::Blocked;
-        position.pass(item + 1);
+        cursor.advanceTo(item + 1);
       } else {
         if (!runItem(*item))
           return Progress::Blocked;
-        position.pass(item + item->members);
+        cursor.advanceTo(item + item->groupSize);
       }
     }
-    return hasCome(nullptr) ? Progress::Done : Progress::Blocked;
+    return completeMoves(nullptr) ? Progress::Done : Progress::Blocked;
   }
-  bool hasEnded() const { return !position.next() && coming.empty(); }
+  bool hasEnded() const { return !cursor.next() && pendingMoves.empty(); }
 
   /// What a run does.
   const Stats &stats() const { return linked.counts; }
 
   /// Waits until the sends have ended. Throws Error.
   void finish() {
-    position.waitOutside("the end of its last sends", [&] {
+    cursor.waitOutsideActions("the end of its last sends", [&] {
       try {
-        endpoint.finish(options.patience);
-      } catch (const StuckAt &stuck) {
-        position.failStuck(stuck.label);
+        endpoint.finish(options.timeout);
+      } catch (const StalledAt &stuck) {
+        cursor.failStalled(stuck.label);
       }
     });
   }
 
   /// For what a blocked rank waits, in words; and for whom.
-  std::string waitsFor() const { return position.waitsFor(); }
+  std::string describeWait() const { return cursor.describeWait(); }
 
 private:
   using Call = rt::Call<S>;
   using Item = std::span<const Operation>;
 
   /// What another rank moves to this one.
-  struct Coming {
+  struct PendingMove {
     const Operation *operation = nullptr;
-    Held<Value> held{};
+    ValueCell<Value> held{};
   };
 
   static const Program &checked(const Program &program, uint32_t rank,
@@ -156,66 +158,67 @@ private:
   }
 
   /// Whether nothing but what it reads holds up an action, and nobody records.
-  bool isPlain() const {
-    return options.waits == Waits::Late && coming.empty() && !recorder;
+  bool canUseFastPath() const {
+    return options.waitPolicy == WaitPolicy::Posted && pendingMoves.empty() &&
+           !recorder;
   }
 
   /// False when a message is not here; then it is to be called again.
-  [[gnu::always_inline]] inline bool runAlone(const Operation &item,
-                                              Recorder *recorder) {
-    position.current = &item;
+  [[gnu::always_inline]] inline bool runSingle(const Operation &item,
+                                               Recorder *recorder) {
+    cursor.current = &item;
     if (item.opcode == Opcode::Receive) {
       postReceive(item, recorder);
     } else if (item.opcode == Opcode::Send) {
       send(item, recorder);
-    } else if (item.opcode >= Opcode::Give) {
+    } else if (item.opcode >= Opcode::MoveOut) {
       move(item);
     } else {
-      begin(lone, item, 0);
-      if (!findInputs(lone, recorder))
+      begin(singleCall, item, 0);
+      if (!findInputs(singleCall, recorder))
         return false;
-      execute(lone, recorder);
-      end(lone);
+      execute(singleCall, recorder);
+      end(singleCall);
     }
     return true;
   }
 
   /// The same of any item; of one that waits for more than what it reads.
   [[gnu::noinline]] bool runItem(const Operation &item) {
-    if (!isOpen && !ran && !hasCome(&item))
+    if (!isOpen && !ran && !completeMoves(&item))
       return false;
     if (!ran &&
-        !(item.members == 1 ? runAlone(item, recorder) : runGroup(item)))
+        !(item.groupSize == 1 ? runSingle(item, recorder) : runGroup(item)))
       return false;
-    return options.waits == Waits::Late || waitHere(item);
+    return options.waitPolicy == WaitPolicy::Posted || waitForMessages(item);
   }
   /// The same of a group.
   [[gnu::noinline]] bool runGroup(const Operation &item) {
-    Item group{&item, item.members};
+    Item group{&item, item.groupSize};
     if (!std::exchange(isOpen, true))
       beginGroup(group);
     for (size_t i = 0; i != numCalls; ++i) {
-      position.current = calls[i].operation;
+      cursor.current = calls[i].operation;
       if (!findInputs(calls[i], recorder))
         return false;
     }
     isOpen = false;
     if constexpr (requires { endpoint.fork(numCalls); })
       if (numCalls > 1)
-        position.tell([&] { endpoint.fork(numCalls); });
-    if (!executeHalves())
+        cursor.withErrorContext([&] { endpoint.fork(numCalls); });
+    if (!runOverlapHook())
       executeMembers();
     if constexpr (requires { endpoint.join(numCalls); })
       if (numCalls > 1)
-        position.tell([&] { endpoint.join(numCalls); });
+        cursor.withErrorContext([&] { endpoint.join(numCalls); });
     // What a group read is released when all of it has ended.
     for (size_t i = 0; i != numCalls; ++i) {
-      position.current = calls[i].operation;
+      cursor.current = calls[i].operation;
       end(calls[i]);
     }
     for (const Operation &member : group)
       if (member.opcode == Opcode::Send) {
-        position.current = &member;
+        cursor.current = &member;
         send(member, recorder);
       }
     if constexpr (requires { endpoint.endBatch(); })
@@ -223,26 +226,27 @@ private:
         try {
           endpoint.endBatch();
         } catch (...) {
-          position.failToWait(position.roleOf(group.back()).rank, nullptr);
+          cursor.rethrowWaitError(cursor.descriptorOf(group.back()).rank,
+                                  nullptr);
         }
     return true;
   }
 
   /// Posts its receives, and finds what its members read.
   void beginGroup(Item group) {
-    position.current = &group.front();
+    cursor.current = &group.front();
     if constexpr (requires { endpoint.beginBatch(); })
-      if (!group.front().isWork())
-        position.tell([&] { endpoint.beginBatch(); });
-    Held<Value> *first = nullptr, *last = nullptr;
+      if (!group.front().runsOnStage())
+        cursor.withErrorContext([&] { endpoint.beginBatch(); });
+    ValueCell<Value> *first = nullptr, *last = nullptr;
     numCalls = 0;
     for (const Operation &member : group)
       if (member.opcode == Opcode::Receive) {
-        position.current = &member;
-        Held<Value> &held = postReceive(member, recorder);
+        cursor.current = &member;
+        ValueCell<Value> &held = postReceive(member, recorder);
         (last ? last->batch : first) = &held;
         last = &held;
-      } else if (member.isWork()) {
+      } else if (member.runsOnStage()) {
         if (numCalls == calls.size())
           calls.emplace_back(program, rank).link(linked);
         begin(calls[numCalls], member, numCalls);
@@ -254,10 +258,11 @@ private:
 
   // Messages.
 
-  [[gnu::always_inline]] inline Held<Value> &
+  [[gnu::always_inline]] inline ValueCell<Value> &
   postReceive(const Operation &operation, Recorder *recorder) {
-    uint32_t microbatch = position.microbatchOf(operation);
-    Held<Value> &held = cells[position.roleOf(operation).ring.at(microbatch)];
+    uint32_t microbatch = cursor.microbatchOf(operation);
+    ValueCell<Value> &held =
+        cells[cursor.descriptorOf(operation).ring.at(microbatch)];
     held.label.microbatch = microbatch;
     inbox.post(held, operation.row, stage.messageBytes(held.label), recorder);
     return held;
@@ -265,26 +270,26 @@ private:
 
   [[gnu::always_inline]] inline void send(const Operation &operation,
                                           Recorder *recorder) {
-    const Role &role = position.roleOf(operation);
-    Label label = position.labelOf(operation);
-    Held<Value> &held = cells[role.ring.at(label.microbatch)];
+    const ActionDescriptor &descriptor = cursor.descriptorOf(operation);
+    Label label = cursor.labelOf(operation);
+    ValueCell<Value> &held = cells[descriptor.ring.at(label.microbatch)];
     if constexpr (requires { requires E::untagged; })
       inbox.checkSize(label, held.value);
     int64_t start = recorder ? Recorder::now() : 0;
     held.label = label;
     try {
       if (held.readers != 1) [[unlikely]]
-        sendCopy(role.rank, held);
+        sendCopy(descriptor.rank, held);
       else
-        post(role.rank, indexOf(held), std::move(held));
+        post(descriptor.rank, indexOf(held), std::move(held));
     } catch (...) {
-      position.failToWait(role.rank, nullptr);
+      cursor.rethrowWaitError(descriptor.rank, nullptr);
     }
     if (--held.readers == 0)
       clear(held.value);
     if (recorder)
-      recorder->sent(operation.row, label.microbatch, role.rank, start,
-                     options.waits == Waits::Here);
+      recorder->sent(operation.row, label.microbatch, descriptor.rank, start,
+                     options.waitPolicy == WaitPolicy::Rendezvous);
   }
 
   /// Others are still to read the value.
@@ -297,36 +302,38 @@ private:
       throw std::runtime_error("it has other readers and cannot be copied");
   }
   void post(uint32_t to, size_t cell, Message<Value> &&message) {
-    if constexpr (requires { endpoint.sendMade(to, std::move(message), cell); })
-      endpoint.sendMade(to, std::move(message), cell);
+    if constexpr (requires {
+                    endpoint.sendProduced(to, std::move(message), cell);
+                  })
+      endpoint.sendProduced(to, std::move(message), cell);
     else
       endpoint.send(to, std::move(message));
   }
-  size_t indexOf(const Held<Value> &held) const {
+  size_t indexOf(const ValueCell<Value> &held) const {
     return static_cast<size_t>(&held - cells.get());
   }
 
-  /// With Waits::Here, waits for the messages of an item that has run.
-  bool waitHere(const Operation &item) {
+  /// With WaitPolicy::Rendezvous, waits for the messages of an item that has run.
+  bool waitForMessages(const Operation &item) {
     ran = true;
-    for (const Operation &member : Item{&item, item.members}) {
-      if (member.isWork())
+    for (const Operation &member : Item{&item, item.groupSize}) {
+      if (member.runsOnStage())
         continue;
-      position.current = &member;
-      const Role &role = position.roleOf(member);
+      cursor.current = &member;
+      const ActionDescriptor &descriptor = cursor.descriptorOf(member);
       if (member.opcode == Opcode::Receive) {
-        if (!inbox.awaitAll(role.partner, recorder))
+        if (!inbox.waitForAll(descriptor.peerIndex, recorder))
           return false;
         continue;
       }
       try {
-        if (!endpoint.sendsMet(role.rank, options.patience))
-          return position.blockOn(role.rank, nullptr);
+        if (!endpoint.sendsMatched(descriptor.rank, options.timeout))
+          return cursor.blockedOn(descriptor.rank, nullptr);
       } catch (...) {
-        position.failToWait(role.rank, nullptr);
+        cursor.rethrowWaitError(descriptor.rank, nullptr);
       }
       if (recorder)
-        recorder->sendsMet(role.rank);
+        recorder->sendsMatched(descriptor.rank);
     }
     ran = false;
     return true;
@@ -336,23 +343,24 @@ private:
 
   /// Sends it, or asks for it; then it is taken when something else needs it.
   [[gnu::noinline]] void move(const Operation &operation) {
-    if (operation.opcode == Opcode::Take)
-      return ask(operation);
-    begin(lone, operation, 0);
-    executeApart(lone);
-    uint32_t to = position.roleOf(operation).rank;
+    if (operation.opcode == Opcode::MoveIn)
+      return postMove(operation);
+    begin(singleCall, operation, 0);
+    executeOutlined(singleCall);
+    uint32_t to = cursor.descriptorOf(operation).rank;
     try {
-      endpoint.send(to, Message<Value>{position.labelOf(operation),
-                                       std::move(lone.unread)});
+      endpoint.send(to, Message<Value>{cursor.labelOf(operation),
+                                       std::move(singleCall.unroutedValue)});
     } catch (...) {
-      position.failToWait(to, nullptr);
+      cursor.rethrowWaitError(to, nullptr);
     }
   }
-  void ask(const Operation &operation) {
-    Held<Value> &held = coming.emplace_back(Coming{&operation, {}}).held;
-    held.source = position.roleOf(operation).partner;
-    held.label = position.labelOf(operation);
-    plain = 0;
+  void postMove(const Operation &operation) {
+    ValueCell<Value> &held =
+        pendingMoves.emplace_back(PendingMove{&operation, {}}).held;
+    held.source = cursor.descriptorOf(operation).peerIndex;
+    held.label = cursor.labelOf(operation);
+    fastPathSize = 0;
     size_t bytes = 0;
     if constexpr (requires { requires E::untagged; })
       bytes = stage.moveBytes(held.label);
@@ -361,30 +369,30 @@ private:
 
   /// Takes what was asked for the work of an item, or for any; false when it is
   /// not here.
-  bool hasCome(const Operation *item) {
-    for (auto one = coming.begin(); one != coming.end();) {
-      if (item && !concerns(*one, {item, item->members})) {
+  bool completeMoves(const Operation *item) {
+    for (auto one = pendingMoves.begin(); one != pendingMoves.end();) {
+      if (item && !isNeededBy(*one, {item, item->groupSize})) {
         ++one;
         continue;
       }
-      position.current = one->operation;
-      if (!inbox.await(one->held, recorder))
+      cursor.current = one->operation;
+      if (!inbox.waitFor(one->held, recorder))
         return false;
-      lone.begin(*one->operation, position.roleOf(*one->operation),
-                 one->held.label.microbatch, 0);
-      lone.unread = std::move(one->held.value);
-      executeApart(lone);
-      clear(lone.unread);
-      one = coming.erase(one);
+      singleCall.begin(*one->operation, cursor.descriptorOf(*one->operation),
+                       one->held.label.microbatch, 0);
+      singleCall.unroutedValue = std::move(one->held.value);
+      executeOutlined(singleCall);
+      clear(singleCall.unroutedValue);
+      one = pendingMoves.erase(one);
     }
-    plain = isPlain();
+    fastPathSize = canUseFastPath();
     return true;
   }
-  bool concerns(const Coming &one, Item item) const {
+  bool isNeededBy(const PendingMove &one, Item item) const {
     const Label &moved = one.held.label;
     return std::any_of(item.begin(), item.end(), [&](const Operation &member) {
-      Label label = position.labelOf(member);
-      return member.isWork() &&
+      Label label = cursor.labelOf(member);
+      return member.runsOnStage() &&
              (label.microbatch == Row::noMicrobatch ||
               (label.pipe == moved.pipe && label.from == moved.from &&
                (label.microbatch == moved.microbatch ||
@@ -396,42 +404,42 @@ private:
 
   [[gnu::always_inline]] inline void
   begin(Call &call, const Operation &operation, size_t lane) {
-    call.begin(operation, position.roleOf(operation),
-               position.microbatchOf(operation), static_cast<uint16_t>(lane));
+    call.begin(operation, cursor.descriptorOf(operation),
+               cursor.microbatchOf(operation), static_cast<uint16_t>(lane));
   }
   /// Finds what an action reads and makes; false when not all is here.
   [[gnu::always_inline]] inline bool findInputs(Call &call,
                                                 Recorder *recorder) {
-    return call.find(cells.get(),
-                     [&](Held<Value> &held) __attribute__((always_inline)) {
-                       return inbox.await(held, recorder);
-                     });
+    return call.find(cells.get(), [&](ValueCell<Value> &held)
+                                      __attribute__((always_inline)) {
+                                        return inbox.waitFor(held, recorder);
+                                      });
   }
 
   [[gnu::always_inline]] inline void execute(Call &call, Recorder *recorder) {
     try {
       runTimed(call, recorder);
     } catch (...) {
-      position.current = call.operation; // Another half may have run since.
-      position.rethrow(std::current_exception());
+      cursor.current = call.operation; // Another half may have run since.
+      cursor.rethrow(std::current_exception());
     }
     record(call, recorder);
   }
 
-  [[gnu::noinline]] void executeApart(Call &call) {
-    position.current = call.operation;
+  [[gnu::noinline]] void executeOutlined(Call &call) {
+    cursor.current = call.operation;
     execute(call, recorder);
   }
   void executeMembers() {
-    if (numCalls > 1 && options.overlap == Overlap::Together)
-      return executeTogether();
+    if (numCalls > 1 && options.overlap == Overlap::Concurrent)
+      return executeConcurrently();
     for (size_t i = 0; i != numCalls; ++i)
-      executeApart(calls[i]);
+      executeOutlined(calls[i]);
   }
   /// Of a forward and a backward, what the stage does with both; false when it
   /// leaves them to the engine.
-  bool executeHalves() {
-    if constexpr (requires(Half half, const Work &work) {
+  bool runOverlapHook() {
+    if constexpr (requires(Half half, const ActionContext &work) {
                     {
                       stage.overlap(work, work, half, half)
                     } -> std::same_as<bool>;
@@ -451,7 +459,7 @@ private:
         return [&, isForward] {
           for (size_t i = 0; i != numCalls; ++i)
             if ((&calls[i] == forward) == isForward) {
-              executeApart(calls[i]);
+              executeOutlined(calls[i]);
               ++ran;
             }
         };
@@ -459,16 +467,16 @@ private:
       bool takes =
           stage.overlap(forward->work, backward->work, half(true), half(false));
       if (takes && ran != numCalls)
-        position.rethrow(std::make_exception_ptr(std::runtime_error(
+        cursor.rethrow(std::make_exception_ptr(std::runtime_error(
             "its function `overlap` has not run each half once")));
       return takes;
     }
     return false;
   }
-  void executeTogether() {
-    if (!crew)
-      crew.emplace();
-    crew->run(numCalls, [&](size_t i) {
+  void executeConcurrently() {
+    if (!threadPool)
+      threadPool.emplace();
+    threadPool->run(numCalls, [&](size_t i) {
       Call &call = calls[i];
       try {
         runTimed(call, recorder);
@@ -477,9 +485,9 @@ private:
       }
     });
     for (size_t i = 0; i != numCalls; ++i) {
-      position.current = calls[i].operation;
+      cursor.current = calls[i].operation;
       if (calls[i].failure)
-        position.rethrow(std::exchange(calls[i].failure, nullptr));
+        cursor.rethrow(std::exchange(calls[i].failure, nullptr));
       record(calls[i], recorder);
     }
   }
@@ -499,19 +507,20 @@ private:
 
   /// An action has run: what it read can go.
   [[gnu::always_inline]] inline void end(Call &call) {
-    if (call.makes == call.end)
-      clear(call.unread);
-    if constexpr (requires { endpoint.made(size_t(0), uint16_t(0)); })
-      for (Held<Value> **held = call.makes; held != call.end; ++held)
-        position.tell([&] { endpoint.made(indexOf(**held), call.work.lane); });
-    for (Held<Value> **held = call.reads(); held != call.makes; ++held)
+    if (call.outputs == call.end)
+      clear(call.unroutedValue);
+    if constexpr (requires { endpoint.recordProduced(size_t(0), uint16_t(0)); })
+      for (ValueCell<Value> **held = call.outputs; held != call.end; ++held)
+        cursor.withErrorContext(
+            [&] { endpoint.recordProduced(indexOf(**held), call.work.lane); });
+    for (ValueCell<Value> **held = call.reads(); held != call.outputs; ++held)
       read(**held);
-    if (call.operation->ends)
+    if (call.operation->isLastUse)
       stage.release(call.work);
   }
 
   /// An action has read the value.
-  [[gnu::always_inline]] inline void read(Held<Value> &held) {
+  [[gnu::always_inline]] inline void read(ValueCell<Value> &held) {
     if (--held.readers != 0)
       return;
     if constexpr (requires { endpoint.recycle(std::move(held.value)); })
@@ -526,20 +535,22 @@ private:
   E &endpoint;
   Options options;
   Linked linked;
-  Position position;
+  ProgramCursor cursor;
   Recorder *recorder;
   Inbox<S, E> inbox;
 
   bool isOpen = false; ///< A group has begun.
   bool ran = false;    ///< The item has, and its messages are awaited.
-  uint16_t plain = 0;  ///< Items with more members wait for more than messages.
+  uint16_t fastPathSize =
+      0; ///< Items with more members wait for more than messages.
 
-  std::unique_ptr<Held<Value>[]> cells;
-  std::list<Coming> coming; ///< In the order in which it was asked for.
-  Call lone;                ///< Of an action in no group.
-  std::vector<Call> calls;  ///< The first numCalls are of the group.
+  std::unique_ptr<ValueCell<Value>[]> cells;
+  std::list<PendingMove>
+      pendingMoves;        ///< In the order in which it was asked for.
+  Call singleCall;         ///< Of an action in no group.
+  std::vector<Call> calls; ///< The first numCalls are of the group.
   size_t numCalls = 0;
-  std::optional<Crew> crew;
+  std::optional<ThreadPool> threadPool;
 };
 
 } // namespace ppcc::rt

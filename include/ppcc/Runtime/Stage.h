@@ -28,7 +28,7 @@ inline std::vector<uint16_t> neighbours(const Pipe &pipe, uint16_t stage,
 }
 
 /// What is to be computed: a stage of a pipe for a microbatch.
-struct Work {
+struct ActionContext {
   const Program *program = nullptr;
   uint32_t rank = 0;
   uint8_t pipe = 0, kind = 0;
@@ -45,21 +45,21 @@ struct Work {
   /// Index into Program::sites.
   uint32_t site() const { return program->ranks[rank].row(row).site; }
   /// The letters of the action, such as `F` or `REDUCE_GRAD`.
-  const char *letters() const { return program->kinds[kind].letters; }
+  const char *mnemonic() const { return program->kinds[kind].mnemonic; }
   /// False of a declared action of a stage or a rank.
   bool hasMicrobatch() const { return microbatch != Row::noMicrobatch; }
   /// Whether the stage reads the model's input: it has no other source.
-  bool isFirst() const { return !program->pipes[pipe].readsStages(stage); }
+  bool isFirst() const { return !program->pipes[pipe].hasSources(stage); }
   /// Whether the loss is behind the stage: no other reads its output. A pipe
   /// may have several.
-  bool isLast() const { return !program->pipes[pipe].isRead(stage); }
+  bool isLast() const { return !program->pipes[pipe].hasReaders(stage); }
 };
 
 /// The outputs that a forward reads, by stage: one, more behind skip edges, or
 /// none.
 template <class Value> class Inputs {
 public:
-  Inputs(std::span<Held<Value> *const> held) : held(held) {}
+  Inputs(std::span<ValueCell<Value> *const> held) : held(held) {}
 
   size_t size() const { return held.size(); }
   bool empty() const { return held.empty(); }
@@ -70,7 +70,7 @@ public:
   }
 
 private:
-  std::span<Held<Value> *const> held;
+  std::span<ValueCell<Value> *const> held;
 };
 
 /// The hooks of a stage, which do nothing; a stage that derives from it
@@ -83,7 +83,7 @@ struct StageHooks {
   size_t moveBytes(const Label &) { return 0; }
   /// The backward of the work has ended, both parts of it: what the forward
   /// kept can go.
-  void release(const Work &) {}
+  void release(const ActionContext &) {}
   /// The run of this rank ends early, for this reason. What other ranks wait
   /// for in the stage has to end, too.
   void fail(const std::string &) {}
@@ -95,15 +95,16 @@ struct StageHooks {
 ///
 ///     struct MyStage : StageHooks {
 ///       using Value = ...;
-///       Value forward(const Work &, const Inputs<Value> &inputs);
-///       Value backward(const Work &, Value *outputGrad);
-///       Value backward_input(const Work &, Value *outputGrad);
-///       void backward_weight(const Work &);
-///       void perform(const Work &);
-///       Value give(const Work &);
-///       void take(const Work &, Value &&);
+///       Value forward(const ActionContext &, const Inputs<Value> &inputs);
+///       Value backward(const ActionContext &, Value *outputGrad);
+///       Value backward_input(const ActionContext &, Value *outputGrad);
+///       void backward_weight(const ActionContext &);
+///       void perform(const ActionContext &);
+///       Value give(const ActionContext &);
+///       void take(const ActionContext &, Value &&);
 ///       void add(Value &sum, const Value &gradient);
-///       bool overlap(const Work &forward, const Work &backward,
+///       bool overlap(const ActionContext &forward, const ActionContext
+///       &backward,
 ///                    const Half &runForward, const Half &runBackward);
 ///     };
 ///
@@ -121,7 +122,7 @@ struct StageHooks {
 template <class T>
 concept Stage = std::is_default_constructible_v<typename T::Value> &&
                 std::is_move_assignable_v<typename T::Value> &&
-                requires(T stage, const Work &work, const Label &label,
+                requires(T stage, const ActionContext &work, const Label &label,
                          const Inputs<typename T::Value> &inputs) {
                   {
                     stage.forward(work, inputs)

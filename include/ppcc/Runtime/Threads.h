@@ -1,9 +1,9 @@
 // A thread a rank, on one machine. Threads that wait for long sleep.
 #pragma once
 
-#include "ppcc/Runtime/Await.h"
 #include "ppcc/Runtime/Channel.h"
 #include "ppcc/Runtime/Engine.h"
+#include "ppcc/Runtime/PollingWait.h"
 
 namespace ppcc::rt {
 
@@ -12,7 +12,7 @@ namespace ppcc::rt {
 template <class Value> class ThreadNetwork {
 public:
   explicit ThreadNetwork(uint32_t numRanks)
-      : bells(numRanks), meeting(numRanks) {}
+      : parkers(numRanks), allGather(numRanks) {}
 
   /// What a rank runs on, in one thread. A rank that gives it up before its
   /// program has ended counts as failed.
@@ -20,7 +20,7 @@ public:
   public:
     Endpoint(ThreadNetwork &network, uint32_t rank)
         : ChannelEnd<Value>(network.channels, rank,
-                            static_cast<uint32_t>(network.bells.size())),
+                            static_cast<uint32_t>(network.parkers.size())),
           network(network) {}
     Endpoint(const Endpoint &) = delete;
     Endpoint &operator=(const Endpoint &) = delete;
@@ -30,35 +30,35 @@ public:
     }
 
     std::vector<std::string> gather(const std::string &text,
-                                    milliseconds patience) {
-      return network.meeting.gather(this->self, text, patience);
+                                    milliseconds timeout) {
+      return network.allGather.gather(this->self, text, timeout);
     }
     void send(uint32_t to, Message<Value> &&message) {
       ended = false;
       network.checkFailure();
       Channel<Value> &channel = this->channelTo(to);
       channel.push(std::move(message));
-      network.ring(to, channel.receiverSleeps);
+      network.unpark(to, channel.receiverSleeps);
     }
     void postReceive(uint32_t from, const Label &, size_t) {
       ended = false;
-      if (!this->meets)
+      if (!this->isRendezvous)
         return;
       Channel<Value> &channel = this->channelFrom(from);
       channel.post();
-      network.ring(from, channel.senderSleeps);
+      network.unpark(from, channel.senderSleeps);
     }
-    bool receive(uint32_t from, Message<Value> &into, milliseconds patience) {
+    bool receive(uint32_t from, Message<Value> &into, milliseconds timeout) {
       Channel<Value> &channel = this->channelFrom(from);
-      network.wait(this->self, channel.receiverSleeps, patience,
+      network.wait(this->self, channel.receiverSleeps, timeout,
                    [&] { return channel.hasMessage(); });
       channel.popInto(into);
       return true;
     }
-    bool sendsMet(uint32_t to, milliseconds patience) {
+    bool sendsMatched(uint32_t to, milliseconds timeout) {
       Channel<Value> &channel = this->channelTo(to);
-      network.wait(this->self, channel.senderSleeps, patience,
-                   [&] { return channel.isMet(); });
+      network.wait(this->self, channel.senderSleeps, timeout,
+                   [&] { return channel.isMatched(); });
       return true;
     }
     void finish(milliseconds) { ended = true; }
@@ -73,29 +73,29 @@ public:
   };
 
 private:
-  static constexpr unsigned mostLooks = 64;
+  static constexpr unsigned maxSpins = 64;
 
   /// Wakes a rank that sleeps.
-  struct alignas(64) Bell {
-    unsigned looks = mostLooks, waits = 0; ///< Of the rank alone.
+  struct alignas(64) Parker {
+    unsigned spins = maxSpins, waits = 0; ///< Of the rank alone.
     std::mutex mutex;
-    std::condition_variable rung;
+    std::condition_variable wakeUp;
   };
 
   /// Waits until `done`: looks a few times, giving way to other threads, then
   /// sleeps.
   template <class Done>
-  void wait(uint32_t rank, std::atomic<bool> &sleeps, milliseconds patience,
+  void wait(uint32_t rank, std::atomic<bool> &sleeps, milliseconds timeout,
             Done done) {
     checkFailure();
-    if (done() || look(bells[rank], done))
+    if (done() || spin(parkers[rank], done))
       return;
-    Bell &bell = bells[rank];
-    std::unique_lock lock(bell.mutex);
+    Parker &parker = parkers[rank];
+    std::unique_lock lock(parker.mutex);
     sleeps.store(true);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    bool inTime = bell.rung.wait_for(
-        lock, patience, [&] { return done() || hasFailed.load(); });
+    bool inTime = parker.wakeUp.wait_for(
+        lock, timeout, [&] { return done() || hasFailed.load(); });
     sleeps.store(false);
     if (!inTime)
       throw TimedOut();
@@ -103,71 +103,71 @@ private:
   }
   /// Looks as long as that helps: where others want the processor, who gives
   /// way gets it back late, and who sleeps is woken at once.
-  template <class Done> bool look(Bell &bell, Done done) {
-    if (bell.looks == 0 && ++bell.waits % 64 == 0)
-      bell.looks = 1;
-    if (bell.looks == 0)
+  template <class Done> bool spin(Parker &parker, Done done) {
+    if (parker.spins == 0 && ++parker.waits % 64 == 0)
+      parker.spins = 1;
+    if (parker.spins == 0)
       return false;
-    int64_t start = tick();
-    for (unsigned looks = bell.looks; looks != 0; --looks) {
+    int64_t start = coarseNow();
+    for (unsigned spins = parker.spins; spins != 0; --spins) {
       std::this_thread::yield();
-      if (tick() != start)
+      if (coarseNow() != start)
         break;
       if (done()) {
-        bell.looks = std::min(2 * bell.looks, mostLooks);
+        parker.spins = std::min(2 * parker.spins, maxSpins);
         return true;
       }
     }
-    bell.looks /= 2;
+    parker.spins /= 2;
     return done();
   }
   /// Behind what the rank may sleep for.
-  void ring(uint32_t rank, const std::atomic<bool> &sleeps) {
+  void unpark(uint32_t rank, const std::atomic<bool> &sleeps) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (sleeps.load(std::memory_order_relaxed))
-      ring(rank);
+      unpark(rank);
   }
-  [[gnu::noinline]] void ring(uint32_t rank) {
+  [[gnu::noinline]] void unpark(uint32_t rank) {
     {
-      std::lock_guard lock(bells[rank].mutex);
+      std::lock_guard lock(parkers[rank].mutex);
     } // It sleeps, or is about to.
-    bells[rank].rung.notify_one();
+    parkers[rank].wakeUp.notify_one();
   }
 
   void fail(const std::string &text) {
-    meeting.fail(text);
+    allGather.fail(text);
     hasFailed.store(true);
-    for (uint32_t rank = 0; rank != bells.size(); ++rank)
-      ring(rank);
+    for (uint32_t rank = 0; rank != parkers.size(); ++rank)
+      unpark(rank);
   }
   void checkFailure() const {
     if (hasFailed.load(std::memory_order_relaxed))
-      throw PeerFailed{meeting.firstFailure()};
+      throw PeerFailed{allGather.firstFailure()};
   }
 
   /// Where all ranks say something, and hear what all say.
   class Meeting {
   public:
-    explicit Meeting(uint32_t numRanks) : coming(numRanks) {}
+    explicit Meeting(uint32_t numRanks) : contributions(numRanks) {}
 
     std::vector<std::string> gather(uint32_t rank, const std::string &text,
-                                    milliseconds patience) {
+                                    milliseconds timeout) {
       std::unique_lock lock(mutex);
-      coming[rank] = text;
-      if (++here == coming.size()) {
-        here = 0;
+      contributions[rank] = text;
+      if (++arrived == contributions.size()) {
+        arrived = 0;
         ++round;
         changed.notify_all();
-        return said = coming;
+        return gathered = contributions;
       }
       uint64_t now = round;
-      if (!changed.wait_for(lock, patience,
+      if (!changed.wait_for(lock, timeout,
                             [&] { return round != now || failure; }))
         throw TimedOut();
       if (round == now)
         throw PeerFailed{*failure};
       // It stays until all have left, as the next round needs all.
-      return said;
+      return gathered;
     }
     void fail(const std::string &text) {
       std::lock_guard lock(mutex);
@@ -183,14 +183,14 @@ private:
   private:
     mutable std::mutex mutex;
     std::condition_variable changed;
-    std::vector<std::string> coming, said; ///< By rank.
-    size_t here = 0;
+    std::vector<std::string> contributions, gathered; ///< By rank.
+    size_t arrived = 0;
     uint64_t round = 0;
     std::optional<std::string> failure; ///< Of the first rank that failed.
   };
 
-  std::vector<Bell> bells; ///< By rank.
-  Meeting meeting;
+  std::vector<Parker> parkers; ///< By rank.
+  Meeting allGather;
   std::atomic<bool> hasFailed = false;
   ChannelTable<Value> channels;
 };
@@ -205,7 +205,7 @@ std::vector<Stats> runThreads(const Program &program, std::span<S> stages,
   using Network = ThreadNetwork<typename S::Value>;
   Network network(static_cast<uint32_t>(stages.size()));
   std::vector<Stats> stats(stages.size());
-  inThreads(stages.size(), [&](size_t i) {
+  runInThreads(stages.size(), [&](size_t i) {
     auto rank = static_cast<uint32_t>(i);
     typename Network::Endpoint endpoint(network, rank);
     try {

@@ -21,7 +21,7 @@ public:
 
   void write() {
     for (uint32_t rank = 0; rank != program.numRanks; ++rank)
-      lay(rank);
+      assignThreads(rank);
     out << "{\n\"displayTimeUnit\": \"ms\",\n\"otherData\": {\"format\": "
            "\"ppcc.trace\", \"version\": 1, \"title\": "
         << Text{concat(program.name, ": a run")}
@@ -30,7 +30,7 @@ public:
       names(rank);
       slices(rank);
     }
-    arrows();
+    writeFlows();
     for (uint32_t rank = 0; rank != program.numRanks; ++rank)
       activations(rank);
     out << "\n]\n}\n";
@@ -50,7 +50,7 @@ private:
     int64_t from;
   };
   /// The stage and microbatch of a pipe that an action makes a slot of.
-  using Made = std::tuple<uint8_t, uint16_t, uint32_t, uint8_t>;
+  using ValueKey = std::tuple<uint8_t, uint16_t, uint32_t, uint8_t>;
 
   /// In quotes.
   struct Text {
@@ -87,7 +87,7 @@ private:
   };
 
   const Kind &kindOf(const Row &row) const { return program.kinds[row.kind]; }
-  bool isCompute(const Row &row) const { return kindOf(row).isWork(); }
+  bool isCompute(const Row &row) const { return kindOf(row).runsOnStage(); }
   bool sends(const Row &row) const {
     return kindOf(row).kindClass == KindClass::Send;
   }
@@ -97,7 +97,7 @@ private:
   }
 
   /// Gives each event of a rank its thread.
-  void lay(uint32_t rank) {
+  void assignThreads(uint32_t rank) {
     const Recorder &recorder = trace.rank(rank);
     std::map<uint32_t, int64_t> ends; // By thread.
     uint32_t lane = 0;
@@ -107,7 +107,7 @@ private:
       row.microbatch = event.microbatch;
       Slice slice{&event, row, rank, 0, 0, event.start};
       if (isCompute(row)) {
-        lane = row.joined() && recorder.together() ? lane + 1 : 0;
+        lane = row.joined() && recorder.concurrent() ? lane + 1 : 0;
         slice.thread = lane;
       } else {
         slice.peer = program.pipes[row.pipe].rankOfStage[row.peer];
@@ -121,14 +121,14 @@ private:
       end = endOf(slice);
       for (uint8_t bit : {slot::Output, slot::InputGrad})
         if (isCompute(row) && kindOf(row).defines & bit)
-          makers[{row.pipe, row.stage, row.microbatch, bit}] = all.size();
+          producers[{row.pipe, row.stage, row.microbatch, bit}] = all.size();
       if (!isCompute(row) && !sends(row))
         receives[{made(row, row.peer), row.stage}] = all.size();
       all.push_back(slice);
     }
   }
   /// What a message carries, made by a stage.
-  Made made(const Row &row, uint16_t stage) const {
+  ValueKey made(const Row &row, uint16_t stage) const {
     return {row.pipe, stage, row.microbatch, kindOf(row).defines};
   }
   std::span<const Slice> slicesOf(uint32_t rank) const {
@@ -189,8 +189,8 @@ private:
     event("X", slice.rank, slice.thread);
     field("ts", Time{slice.from - earliest});
     field("dur", Time{endOf(slice) - slice.from});
-    field("name", Text{cell(program, row)});
-    field("cat", Text{kindOf(row).letters});
+    field("name", Text{actionName(program, row)});
+    field("cat", Text{kindOf(row).mnemonic});
     out << ",\"args\":{\"stage\":" << row.stage;
     if (row.microbatch != Row::noMicrobatch)
       field("microbatch", row.microbatch);
@@ -198,8 +198,8 @@ private:
       field("pipe", Text{program.pipes[row.pipe].name});
     if (row.phase() != 0)
       field("phase", Text{program.phases[row.phase()]});
-    if (std::string place = placeOf(program, row.site); !place.empty())
-      field("source", Text{place});
+    if (std::string location = locationOf(program, row.site); !location.empty())
+      field("source", Text{location});
     if (!isCompute(row) && !sends(row)) {
       field("posted", Time{slice.event->start - earliest});
       field("waited", Time{slice.event->waited});
@@ -210,24 +210,25 @@ private:
   /// An arrow from each action through the message that carries its result to
   /// the action that reads it. What clocks that differ would turn back is left
   /// out.
-  void arrows() {
+  void writeFlows() {
     uint64_t id = 0;
     for (const Slice &send : all) {
       if (isCompute(send.row) || !sends(send.row))
         continue;
-      Made what = made(send.row, send.row.stage), read = what;
+      ValueKey what = made(send.row, send.row.stage), read = what;
       std::get<1>(read) = send.row.peer;
-      const Slice *maker = find(makers, what), *reader = find(makers, read),
+      const Slice *maker = find(producers, what),
+                  *reader = find(producers, read),
                   *receive = find(receives, std::pair(what, send.row.peer));
       if (!maker || !reader || reader->from < send.from)
         continue;
-      arrow("s", id, *maker, maker->from);
-      arrow("t", id, send, send.from);
+      writeFlow("s", id, *maker, maker->from);
+      writeFlow("t", id, send, send.from);
       if (receive)
         if (int64_t at = std::max(receive->from, send.from);
             at < endOf(*receive) && at <= reader->from)
-          arrow("t", id, *receive, at);
-      arrow("f", id++, *reader, reader->from);
+          writeFlow("t", id, *receive, at);
+      writeFlow("f", id++, *reader, reader->from);
     }
   }
   template <class Key>
@@ -235,7 +236,8 @@ private:
     auto found = map.find(key);
     return found == map.end() ? nullptr : &all[found->second];
   }
-  void arrow(const char *phase, uint64_t id, const Slice &slice, int64_t at) {
+  void writeFlow(const char *phase, uint64_t id, const Slice &slice,
+                 int64_t at) {
     event(phase, slice.rank, slice.thread);
     field("ts", Time{at - earliest});
     field("id", id);
@@ -270,8 +272,8 @@ private:
   const Trace &trace;
   std::vector<Slice> all; ///< By rank.
   std::vector<size_t> firstOfRank;
-  std::map<Made, size_t> makers;
-  std::map<std::pair<Made, uint16_t>, size_t> receives; ///< By reader, too.
+  std::map<ValueKey, size_t> producers;
+  std::map<std::pair<ValueKey, uint16_t>, size_t> receives; ///< By reader, too.
   int64_t earliest = INT64_MAX;
   bool isFirst = true;
 };

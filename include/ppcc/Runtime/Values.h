@@ -55,7 +55,7 @@ template <class Value> struct Message {
   Value value;
 
   /// Gives up what it was.
-  [[gnu::always_inline]] inline void become(Label other, Value &&moved) {
+  [[gnu::always_inline]] inline void assign(Label other, Value &&moved) {
     label = other;
     replace(value, std::move(moved));
   }
@@ -64,7 +64,7 @@ template <class Value> struct Message {
 /// Items by microbatch, of which T() is none. Each lies in the cell of a ring
 /// that its number says; the ring grows until no two share one. O(distance of
 /// the microbatches held at one time) memory.
-template <class T> class ByMicrobatch {
+template <class T> class MicrobatchMap {
 public:
   /// Null when there is none.
   T *find(uint32_t microbatch) {
@@ -102,10 +102,10 @@ private:
     uint32_t microbatch = 0;
     T item{};
   };
-  static constexpr size_t mostCells = size_t(1) << 22;
+  static constexpr size_t maxCells = size_t(1) << 22;
 
   [[gnu::cold]] void grow() {
-    if (size() == mostCells)
+    if (size() == maxCells)
       throw std::runtime_error("holds microbatches too far from each other");
     auto old = std::exchange(cells, std::make_unique<Cell[]>(2 * size()));
     for (uint32_t i = 0, end = std::exchange(mask, 2 * mask + 1); i <= end; ++i)
@@ -126,11 +126,12 @@ struct Ring {
 };
 
 /// The cell of a value that a rank holds, or is to hold.
-template <class Value> struct alignas(64) Held : Message<Value> {
+template <class Value> struct alignas(64) ValueCell : Message<Value> {
   uint32_t readers = 0;   ///< Actions that have still to read it; 0: not here.
   uint32_t source = none; ///< The number of the rank it comes from.
-  Held *next = nullptr;   ///< The receive posted behind it, from its source.
-  Held *batch = nullptr;  ///< The next of those whose receives end together.
+  ValueCell *next = nullptr; ///< The receive posted behind it, from its source.
+  ValueCell *batch =
+      nullptr; ///< The next of those whose receives end together.
 
   static constexpr uint32_t none = ~uint32_t(0);
 

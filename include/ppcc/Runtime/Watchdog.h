@@ -15,9 +15,9 @@
 namespace ppcc::rt {
 
 /// Watches one thread, from a call of alive() to the next of rest(). When
-/// alive() has not been called for the time of a patience, or when `fails` says
+/// alive() has not been called for the timeout, or when `fails` says
 /// that something else has gone wrong, it calls `act`; that must let the thread
-/// come back. It looks ten times in a patience, and at least every 100 ms.
+/// come back. It looks ten times in a timeout, and at least every 100 ms.
 ///
 /// `act` is called once at most. Where it does not come back itself, the
 /// watchdog's thread is left to it: what both functions use must stay.
@@ -25,53 +25,54 @@ class Watchdog {
 public:
   /// Both are called in the watchdog's thread. `act` gets what `fails` said, or
   /// nothing when the thread stayed away.
-  Watchdog(std::chrono::milliseconds patience,
-           std::function<std::optional<std::string>()> fails,
-           std::function<void(const std::optional<std::string> &)> act)
-      : state(new State{patience, std::move(fails), std::move(act)}),
+  Watchdog(std::chrono::milliseconds timeout,
+           std::function<std::optional<std::string>()> findError,
+           std::function<void(const std::optional<std::string> &)> onFailure)
+      : state(new State{timeout, std::move(findError), std::move(onFailure)}),
         thread([state = state] { state->watch(); }) {}
   Watchdog(const Watchdog &) = delete;
   ~Watchdog() {
     {
       std::lock_guard lock(state->mutex);
-      state->leaving = true;
+      state->stopping = true;
     }
     state->changed.notify_all();
-    if (state->isActing)
+    if (state->isHandling)
       thread.detach();
     else
       thread.join();
   }
 
   /// The thread is here. A store, but for the first time behind rest().
-  void alive() {
-    state->stamp.fetch_add(1, std::memory_order_relaxed);
+  void heartbeat() {
+    state->heartbeats.fetch_add(1, std::memory_order_relaxed);
     if (!state->isWatched.load(std::memory_order_relaxed))
       state->set(state->isWatched, true);
   }
   /// It may stay away from now on.
-  void rest() { state->set(state->isWatched, false); }
+  void idle() { state->set(state->isWatched, false); }
   /// Lets it act now, and waits for that, at most so long; false when `act`
   /// has not come back.
-  bool actNow(std::chrono::milliseconds limit) {
-    state->set(state->mustAct, true);
+  bool triggerNow(std::chrono::milliseconds limit) {
+    state->set(state->isTriggered, true);
     std::unique_lock lock(state->mutex);
     return state->changed.wait_for(lock, limit,
-                                   [&] { return state->hasActed; });
+                                   [&] { return state->hasHandled; });
   }
 
 private:
   using Clock = std::chrono::steady_clock;
 
   struct State {
-    std::chrono::milliseconds patience;
-    std::function<std::optional<std::string>()> fails;
-    std::function<void(const std::optional<std::string> &)> act;
+    std::chrono::milliseconds timeout;
+    std::function<std::optional<std::string>()> findError;
+    std::function<void(const std::optional<std::string> &)> onFailure;
     std::mutex mutex{};
     std::condition_variable changed{};
-    std::atomic<uint64_t> stamp = 0;
-    std::atomic<bool> isWatched = false, mustAct = false, isActing = false;
-    bool leaving = false, hasActed = false;
+    std::atomic<uint64_t> heartbeats = 0;
+    std::atomic<bool> isWatched = false, isTriggered = false,
+                      isHandling = false;
+    bool stopping = false, hasHandled = false;
 
     void set(std::atomic<bool> &flag, bool value) {
       {
@@ -82,35 +83,35 @@ private:
     }
 
     void watch() {
-      auto period = std::clamp<Clock::duration>(patience / 10,
+      auto period = std::clamp<Clock::duration>(timeout / 10,
                                                 std::chrono::milliseconds(1),
                                                 std::chrono::milliseconds(100));
       std::unique_lock lock(mutex);
       uint64_t seen = 0;
       auto since = Clock::now();
-      while (!leaving) {
-        if (!isWatched && !mustAct) {
+      while (!stopping) {
+        if (!isWatched && !isTriggered) {
           changed.wait(lock);
-          seen = stamp, since = Clock::now();
+          seen = heartbeats, since = Clock::now();
           continue;
         }
         std::optional<std::string> wrong;
-        if (!mustAct) {
+        if (!isTriggered) {
           changed.wait_for(lock, period);
-          if (leaving || !(isWatched || mustAct))
+          if (stopping || !(isWatched || isTriggered))
             continue; // What is looked at may be gone.
-          if (uint64_t now = stamp; now != seen)
+          if (uint64_t now = heartbeats; now != seen)
             seen = now, since = Clock::now();
-          wrong = fails();
-          if (!wrong && !mustAct && Clock::now() - since <= patience)
+          wrong = findError();
+          if (!wrong && !isTriggered && Clock::now() - since <= timeout)
             continue;
         }
-        isActing = true;
+        isHandling = true;
         lock.unlock();
-        act(wrong);
+        onFailure(wrong);
         lock.lock();
-        isActing = false;
-        hasActed = true;
+        isHandling = false;
+        hasHandled = true;
         changed.notify_all();
         return;
       }

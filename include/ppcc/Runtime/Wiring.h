@@ -30,15 +30,15 @@ struct StageWiring {
 
 /// What the rows of a kind do on a stage of this rank; of messages, on one of
 /// its edges.
-struct alignas(64) Role {
+struct alignas(64) ActionDescriptor {
   // While it runs.
-  Label label;      ///< Of a message, but for the microbatch; else its pipe.
-  Ring ring{};      ///< Of a message: where what it moves lies.
-  uint32_t rank;    ///< Of a message: that at the other end.
-  uint32_t partner; ///< The number of that rank among those of messages.
+  Label label;        ///< Of a message, but for the microbatch; else its pipe.
+  Ring ring{};        ///< Of a message: where what it moves lies.
+  uint32_t rank;      ///< Of a message: that at the other end.
+  uint32_t peerIndex; ///< The number of that rank among those of messages.
   uint32_t readers = 1; ///< Of each value that it makes.
   /// Of work: where what it reads lies, up to `makes`, and what it makes.
-  const Ring *reads = nullptr, *makes = nullptr, *end = nullptr;
+  const Ring *reads = nullptr, *outputs = nullptr, *end = nullptr;
   uint8_t number; ///< Of the kind.
 
   // When it is linked.
@@ -57,11 +57,11 @@ public:
   Wiring(const Program &program, uint32_t rank) : numKinds(program.kinds.size) {
     for (const Pipe &pipe : program.pipes)
       addPipe(program, pipe, rank);
-    firstRole.resize(stages.size() * numKinds, Role::none);
+    firstDescriptor.resize(stages.size() * numKinds, ActionDescriptor::none);
     for (const StageWiring &stage : stages)
       for (const Kind &kind : program.kinds)
-        addRoles(program, kind, stage, rank);
-    addFarEnds(program, rank);
+        addDescriptors(program, kind, stage, rank);
+    addMoveRoles(program, rank);
   }
   Wiring(const Wiring &) = delete;
 
@@ -70,24 +70,28 @@ public:
   uint32_t find(const Row &row) const {
     int32_t stage = indexOfStage[firstStage[row.pipe] + row.stage];
     uint32_t found =
-        stage < 0 ? Role::none
-                  : firstRole[static_cast<size_t>(stage) * numKinds + row.kind];
-    while (found != Role::none && all[found].peer != row.peer)
+        stage < 0
+            ? ActionDescriptor::none
+            : firstDescriptor[static_cast<size_t>(stage) * numKinds + row.kind];
+    while (found != ActionDescriptor::none && all[found].peer != row.peer)
       found = all[found].next;
-    return found == Role::none && !ends.empty() ? findEnd(row) : found;
+    return found == ActionDescriptor::none && !ends.empty() ? findMove(row)
+                                                            : found;
   }
-  const Role &role(uint32_t number) const { return all[number]; }
-  std::vector<Role> &roles() { return all; }
+  const ActionDescriptor &descriptor(uint32_t number) const {
+    return all[number];
+  }
+  std::vector<ActionDescriptor> &descriptors() { return all; }
   bool hosts(uint8_t pipe, uint16_t stage) const {
     return indexOfStage[firstStage[pipe] + stage] >= 0;
   }
 
   /// Whether the value comes from another rank.
-  bool arrives(uint32_t value) const { return arrivals[value]; }
+  bool isReceived(uint32_t value) const { return received[value]; }
   size_t numStages() const { return stages.size(); }
-  size_t numValues() const { return arrivals.size(); }
+  size_t numValues() const { return received.size(); }
   /// The ranks that this one exchanges messages with, by their number.
-  const std::vector<uint32_t> &partners() const { return partnerRanks; }
+  const std::vector<uint32_t> &peers() const { return peerRanks; }
 
 private:
   /// The stages at the other ends of the edges that lead into `stage`, or out
@@ -158,16 +162,16 @@ private:
     }
   }
 
-  void addRoles(const Program &program, const Kind &kind,
-                const StageWiring &stage, uint32_t rank) {
+  void addDescriptors(const Program &program, const Kind &kind,
+                      const StageWiring &stage, uint32_t rank) {
     size_t number = static_cast<size_t>(&kind - program.kinds.begin());
-    uint32_t &first = firstRole[stage.index * numKinds + number];
+    uint32_t &first = firstDescriptor[stage.index * numKinds + number];
     auto add = [&](const Label &label, uint16_t peer, uint32_t other,
                    uint32_t value) {
       uint32_t next = std::exchange(first, static_cast<uint32_t>(all.size()));
       all.push_back({.label = label,
                      .rank = other,
-                     .partner = other == rank ? 0 : partnerOf(other),
+                     .peerIndex = other == rank ? 0 : peerIndexOf(other),
                      .number = static_cast<uint8_t>(number),
                      .kind = &kind,
                      .stage = &stage,
@@ -175,7 +179,7 @@ private:
                      .peer = peer,
                      .next = next});
     };
-    if (kind.isWork())
+    if (kind.runsOnStage())
       return add({stage.pipe, 0, stage.number, 0, 0}, Row::noPeer, rank, 0);
     // Outputs go to or come from the peer by the class, gradients the other
     // way.
@@ -192,19 +196,18 @@ private:
   }
 
   /// Of actions between this rank and another one, whichever has the stage.
-  void addFarEnds(const Program &program, uint32_t rank) {
-    if (!std::ranges::any_of(program.kinds, &Kind::hasFarEnd))
+  void addMoveRoles(const Program &program, uint32_t rank) {
+    if (!std::ranges::any_of(program.kinds, &Kind::isMove))
       return;
     const RankProgram &list = program.ranks[rank];
     for (uint64_t i = 0; i != list.numRows(); ++i) {
       Row row = list.row(i);
-      if (row.kind >= numKinds || row.kind > mostMoves ||
-          row.pipe >= program.pipes.size ||
-          !program.kinds[row.kind].hasFarEnd())
+      if (row.kind >= numKinds || row.kind > maxMoveKind ||
+          row.pipe >= program.pipes.size || !program.kinds[row.kind].isMove())
         continue;
       const Pipe &pipe = program.pipes[row.pipe];
       if (row.stage >= pipe.numStages() || row.peer >= pipe.numStages() ||
-          findEnd(row) != Role::none)
+          findMove(row) != ActionDescriptor::none)
         continue;
       uint32_t near = pipe.rankOfStage[row.stage],
                far = pipe.rankOfStage[row.peer];
@@ -217,44 +220,44 @@ private:
                      static_cast<uint8_t>(Label::firstMove + row.kind),
                      row.stage, row.peer, 0},
            .rank = other,
-           .partner = partnerOf(other),
+           .peerIndex = peerIndexOf(other),
            .number = row.kind,
            .kind = &program.kinds[row.kind],
-           .stage = &nowhere,
+           .stage = &noStage,
            .peer = row.peer,
-           .next = Role::none});
+           .next = ActionDescriptor::none});
     }
   }
-  uint32_t findEnd(const Row &row) const {
+  uint32_t findMove(const Row &row) const {
     for (uint32_t end : ends)
       if (all[end].number == row.kind && all[end].label.pipe == row.pipe &&
           all[end].label.from == row.stage && all[end].peer == row.peer)
         return end;
-    return Role::none;
+    return ActionDescriptor::none;
   }
 
-  uint32_t newValue(bool arrives) {
-    arrivals.push_back(arrives);
-    return static_cast<uint32_t>(arrivals.size() - 1);
+  uint32_t newValue(bool isReceived) {
+    received.push_back(isReceived);
+    return static_cast<uint32_t>(received.size() - 1);
   }
-  uint32_t partnerOf(uint32_t rank) {
-    auto found = std::find(partnerRanks.begin(), partnerRanks.end(), rank);
-    if (found == partnerRanks.end())
-      found = partnerRanks.insert(found, rank);
-    return static_cast<uint32_t>(found - partnerRanks.begin());
+  uint32_t peerIndexOf(uint32_t rank) {
+    auto found = std::find(peerRanks.begin(), peerRanks.end(), rank);
+    if (found == peerRanks.end())
+      found = peerRanks.insert(found, rank);
+    return static_cast<uint32_t>(found - peerRanks.begin());
   }
 
   size_t numKinds;
   std::vector<size_t> firstStage;    ///< By pipe.
   std::vector<int32_t> indexOfStage; ///< By pipe and stage; -1: elsewhere.
   std::vector<StageWiring> stages;
-  std::vector<bool> arrivals; ///< By the number of a value.
-  std::vector<Role> all;
-  std::vector<uint32_t> firstRole; ///< By stage and kind.
-  std::vector<uint32_t> partnerRanks;
+  std::vector<bool> received; ///< By the number of a value.
+  std::vector<ActionDescriptor> all;
+  std::vector<uint32_t> firstDescriptor; ///< By stage and kind.
+  std::vector<uint32_t> peerRanks;
   std::vector<uint32_t> ends; ///< The roles of actions between ranks.
-  StageWiring nowhere{};      ///< Theirs.
-  static constexpr uint8_t mostMoves = 255 - Label::firstMove;
+  StageWiring noStage{};      ///< Theirs.
+  static constexpr uint8_t maxMoveKind = 255 - Label::firstMove;
 };
 
 } // namespace ppcc::rt

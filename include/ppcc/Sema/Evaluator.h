@@ -80,8 +80,8 @@ public:
     return ++steps <= maxSteps || outOfSteps(range);
   }
   /// The same for work on so many of something, of which a step holds a few.
-  bool work(uint64_t amount, SourceRange range) {
-    steps += amount / nodesOfStep;
+  bool chargeWork(uint64_t amount, SourceRange range) {
+    steps += amount / nodesPerStep;
     return step(range);
   }
   bool hasSteps() const { return steps <= maxSteps; }
@@ -114,14 +114,14 @@ public:
     return ArrayRef(lists).slice(list.i + 1, lists[list.i].i);
   }
   /// As it is given on the command line; of a list `most` elements.
-  std::string text(Type type, Value value, size_t most = SIZE_MAX) const;
+  std::string text(Type type, Value value, size_t maxElements = SIZE_MAX) const;
   /// Tells the observer, if there is one, of the value of a name.
-  void tell(const ast::Identifier &name, Type type, Value value) const {
+  void notify(const ast::Identifier &name, Type type, Value value) const {
     if (observer)
       observer->value(name.range, [&] { return text(type, value, 32); });
   }
   size_t mark() const { return lists.size(); }
-  void giveUp(size_t mark) { lists.resize(mark); }
+  void release(size_t mark) { lists.resize(mark); }
 
   /// True when this diagnostic has not been reported at this place yet. Sets
   /// failed().
@@ -153,7 +153,7 @@ public:
   uint32_t numRanks = 0;             ///< 0 until it is known.
 
 private:
-  static constexpr uint64_t nodesOfStep = 16;
+  static constexpr uint64_t nodesPerStep = 16;
 
   bool outOfSteps(SourceRange range);
   Value of(const ast::IntExpr *expr) { return {.i = expr->value}; }
@@ -177,7 +177,7 @@ private:
   Value negated(const ast::Expr *expr, int64_t value);
   /// Reports at `place`, once for `range`, with the calls that lead there.
   template <diag::Id id, class... Args>
-  Value fault(SourceRange range, SourceRange place, Args &&...args);
+  Value reportWithCalls(SourceRange range, SourceRange place, Args &&...args);
   void warnOfRemainder(const ast::BinaryExpr *expr, int64_t lhs, int64_t rhs);
   void noteCalls(DiagnosticEngine::Builder &builder) const;
 

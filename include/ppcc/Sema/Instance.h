@@ -14,7 +14,7 @@ struct ParamValue {
 /// What a schedule may expand to.
 struct Limits {
   uint64_t maxActions = 10'000'000;
-  /// Turns of loops, statements and calls, counted together.
+  /// Iterations of loops, statements and calls, counted together.
   uint64_t maxSteps() const {
     return maxActions > UINT64_MAX / 5 ? UINT64_MAX : maxActions * 5;
   }
@@ -44,7 +44,7 @@ struct BoundRule {
 };
 
 /// What a value of type `pipe` or `part` stands for: stages of pipes.
-struct PipePart {
+struct StageSet {
   struct Stages {
     PipeId pipe;
     uint32_t from = 0, to = 0; ///< `to` is not one of them.
@@ -65,7 +65,7 @@ struct Instance {
   Head program;
   std::vector<uint64_t> padded; ///< By pipe: microbatches that the order counts
                                 ///< with, real ones included.
-  std::vector<PipePart> parts;  ///< By value: the pipes, then the parts.
+  std::vector<StageSet> parts;  ///< By value: the pipes, then the parts.
   std::vector<BoundRule> rules; ///< In the order in which they are followed.
   std::vector<const ast::OnRankItem *>
       onRanks; ///< By rank, where not one is for all.
@@ -78,7 +78,7 @@ struct Instance {
 
 /// A layout that is given from outside, in place of that of the model: the
 /// layers of each stage, or how its sequence is cut.
-struct LayoutChoice {
+struct LayoutOverride {
   std::vector<std::string> stages;
   std::optional<bool> isByCost;
 };
@@ -89,7 +89,7 @@ struct LayoutChoice {
 /// O(parameters + stages + edges).
 std::optional<Instance> instantiate(const Selection &selection,
                                     ArrayRef<ParamValue> values,
-                                    const LayoutChoice &layout,
+                                    const LayoutOverride &layout,
                                     const Limits &limits, Evaluator &evaluator,
                                     DiagnosticEngine &diags);
 

@@ -88,14 +88,14 @@ struct Block : Callable<ast::BlockItem> {
 };
 
 /// Which ranks stages are on.
-struct StagePlaces {
+struct StageMapping {
   const ast::StagesItem *stages = nullptr;
   const ast::StageMapItem *stageMap = nullptr;
   uint32_t stageSlot = 0; ///< Local slot of the variable of the stage map.
 };
 
 /// A `placement` as declared.
-struct Placement : StagePlaces, Callable<ast::PlacementDeclItem> {};
+struct Placement : StageMapping, Callable<ast::PlacementDeclItem> {};
 
 /// An `insert`.
 struct Insertion {
@@ -134,8 +134,8 @@ struct Application {
 struct KindCosts {
   KindId kind;
   const ast::Expr *time = nullptr, *memory = nullptr;
-  const ast::Expr *otherRank = nullptr; ///< Where its far end is,
-  uint32_t numLocals = 1;               ///< by the rank in slot 0.
+  const ast::Expr *peerRankExpr = nullptr; ///< Where its far end is,
+  uint32_t numLocals = 1;                  ///< by the rank in slot 0.
 };
 
 struct ScheduleParam {
@@ -144,7 +144,7 @@ struct ScheduleParam {
 };
 
 /// A pipe as declared; a schedule without `pipe` has one, called `main`.
-struct PipeDecl : StagePlaces {
+struct PipeDecl : StageMapping {
   StringRef name;
   SourceRange range;
   const ast::MicrobatchesItem *microbatches = nullptr;

@@ -23,7 +23,7 @@ public:
     uint64_t count = 0;              ///< How often it was given a value.
     std::vector<std::string> values; ///< The first of them, as text.
   };
-  static constexpr size_t mostValues = 64;
+  static constexpr size_t maxValues = 64;
 
   void declare(SourceRange at, StringRef what, StringRef type) {
     names.try_emplace(at.begin.raw, Name{at, what, type, 0, {}});
@@ -35,7 +35,7 @@ public:
   /// The name has a value, which `text` would tell; it is asked for few only.
   template <class Text> void value(SourceRange declared, Text text) {
     auto found = names.find(declared.begin.raw);
-    if (found != names.end() && found->second.count++ < mostValues)
+    if (found != names.end() && found->second.count++ < maxValues)
       found->second.values.push_back(text());
   }
 

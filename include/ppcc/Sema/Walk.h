@@ -8,13 +8,13 @@ namespace ppcc::sema {
 /// Follows the control flow that all bodies share, `let`, `if`, `for` and
 /// `repeat`, and calls `visit` for each other statement. Ends with false when
 /// `visit` gives it, when an expression has no value, and at the limit of
-/// steps: each statement and each turn of a loop is one.
+/// steps: each statement and each iteration of a loop is one.
 template <class Visit>
 bool walk(Evaluator &evaluator, ast::Body body, const Visit &visit) {
   using ast::StmtKind;
   using llvm::cast;
   auto loop = [&](const ast::Stmt *stmt, int64_t from, int64_t to,
-                  ast::Body turn) {
+                  ast::Body iteration) {
     auto *counted = llvm::dyn_cast<ast::ForStmt>(stmt);
     if (evaluator.failed())
       return false;
@@ -23,12 +23,12 @@ bool walk(Evaluator &evaluator, ast::Body body, const Visit &visit) {
         return false;
       if (counted) {
         evaluator.local(evaluator.slotOf(stmt->id)) = {.i = i};
-        evaluator.tell(counted->variable, Type::Int, {.i = i});
+        evaluator.notify(counted->variable, Type::Int, {.i = i});
       }
       size_t mark = evaluator.mark();
-      if (!walk(evaluator, turn, visit))
+      if (!walk(evaluator, iteration, visit))
         return false;
-      evaluator.giveUp(mark);
+      evaluator.release(mark);
     }
     return true;
   };
@@ -39,7 +39,7 @@ bool walk(Evaluator &evaluator, ast::Body body, const Visit &visit) {
       Value value = evaluator.eval(s->value);
       evaluator.local(evaluator.slotOf(stmt->id)) = value;
       if (!evaluator.failed())
-        evaluator.tell(s->name, evaluator.type(s->value), value);
+        evaluator.notify(s->name, evaluator.type(s->value), value);
       return !evaluator.failed();
     }
     case StmtKind::If:

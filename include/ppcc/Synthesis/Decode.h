@@ -6,21 +6,21 @@
 namespace ppcc::synthesis {
 
 /// When a rank does a W, or waits for a gradient.
-struct Patience {
+struct WaitPolicy {
   /// In quarters of its time: a W is begun only when nothing that is on its way
   /// comes sooner.
   uint32_t weightGap = 0;
   /// A W that would hold up what comes is begun when the rank would have idled
   /// longer than any has otherwise; with patience, a forward likewise.
-  bool evensIdle = false;
+  bool balancesIdle = false;
   /// In quarters: a forward waits that long for a gradient that comes.
-  uint32_t patience = 0;
+  uint32_t gradientWait = 0;
   uint32_t lag = ~0u;     ///< With more W's than this pending, one is done.
   bool lagByRank = false; ///< With more than the rank's number.
 };
 
 /// What a rank does next when it could do several things.
-struct Policy : Patience {
+struct Policy : WaitPolicy {
   enum class Prefer : uint8_t { Gradients, Forwards, Alternate, Keys };
 
   Prefer prefer = Prefer::Gradients;
@@ -46,7 +46,7 @@ struct Policy : Patience {
 /// a forward is begun only when all microbatches that are away, the oldest
 /// first, could still be finished one after another in what is left (the
 /// banker's rule; Dijkstra, EWD 108). It succeeds when every rank has
-/// leastRoom().
+/// minMemory().
 class Decoder {
 public:
   explicit Decoder(const Problem &problem)
@@ -63,8 +63,8 @@ private:
   struct Rank {
     Time free = 0;
     Time idle = 0; ///< Behind its first action.
-    Amount held = 0;
-    Amount promised = 0; ///< What those between F and I need.
+    Amount live = 0;
+    Amount reserved = 0; ///< What those between F and I need.
     bool didForward = false;
     size_t oldestWeight = 0;
     std::vector<uint32_t> weights; ///< Stages whose W is pending, in order;
@@ -78,7 +78,7 @@ private:
 
   void decide(uint32_t rank, Time now);
   void issue(Op op, Time now);
-  void noteArrival(Op op);
+  void updateArrival(Op op);
   bool isSafe(uint32_t stage, uint32_t rank);
   /// Whether `op` comes before what was the best so far.
   bool isBetter(Op op, Op best, bool didForward) const;
@@ -91,7 +91,7 @@ private:
   std::vector<Time> ends;       ///< By slot.
   std::vector<Time> arrivals;   ///< Of the next microbatch of each op.
   uint64_t looks = 0;
-  Time mostIdle = 0; ///< Of the ranks.
+  Time maxIdle = 0; ///< Of the ranks.
   std::vector<Rank> ranks;
   std::vector<std::pair<Time, uint32_t>> queue; ///< A heap.
 };

@@ -14,61 +14,70 @@ inline Op opOf(uint32_t stage, unsigned part) {
 inline uint32_t stageOf(Op op) { return op / Workload::numParts; }
 inline unsigned partOf(Op op) { return op % Workload::numParts; }
 
-using Word = std::vector<Op>;
+using OpSequence = std::vector<Op>;
 /// What each rank does.
-using Order = std::vector<Word>;
+using Order = std::vector<OpSequence>;
 
 /// How a stage saves what its gradients need: of each 8 microbatches n, spread,
 /// in another way than by keeping it.
-struct StageSaving {
+struct StageActivationPolicy {
   static constexpr uint32_t of = 8;
-  Workload::Saving how = Workload::Saving::Keep;
+  Workload::ActivationPolicy policy = Workload::ActivationPolicy::Keep;
   uint32_t n = 0;
 
   bool has(uint32_t microbatch) const {
     return uint64_t(microbatch) * n % of < n;
   }
-  bool is(Workload::Saving way) const { return n != 0 && how == way; }
-  bool operator==(const StageSaving &) const = default;
+  bool is(Workload::ActivationPolicy way) const {
+    return n != 0 && policy == way;
+  }
+  bool operator==(const StageActivationPolicy &) const = default;
 };
 
 /// How copies to the host and back go on beside the work of a rank.
-struct Copies {
+struct OffloadConfig {
   uint32_t inFlight = 2; ///< To the host, at most.
-  uint32_t margin = 1;   ///< So many actions ahead of its use one comes back.
-  uint32_t staged = 3;   ///< Microbatches for which there is room meanwhile.
-  bool operator==(const Copies &) const = default;
+  uint32_t prefetchDistance =
+      1; ///< So many actions ahead of its use one comes back.
+  uint32_t stagingSlots =
+      3; ///< Microbatches for which there is room meanwhile.
+  bool operator==(const OffloadConfig &) const = default;
 };
 
 /// A choice for each stage, and what the stages take in each way.
-struct Savings {
+struct ActivationPlan {
   std::array<std::optional<Workload>, 3> loads; ///< By way, if it is a choice.
-  std::vector<StageSaving> ofStage;
-  Copies copies;
+  std::vector<StageActivationPolicy> ofStage;
+  OffloadConfig copies;
 
   /// The ways beside keeping that may be chosen.
-  SmallVector<Workload::Saving, 2> ways() const;
-  const Workload &load(Workload::Saving how) const {
-    return *loads[static_cast<size_t>(how)];
+  SmallVector<Workload::ActivationPolicy, 2> policies() const;
+  const Workload &load(Workload::ActivationPolicy policy) const {
+    return *loads[static_cast<size_t>(policy)];
   }
-  const Workload &kept() const { return load(Workload::Saving::Keep); }
-  bool isSome() const {
-    return llvm::any_of(ofStage, [](StageSaving one) { return one.n != 0; });
+  const Workload &kept() const {
+    return load(Workload::ActivationPolicy::Keep);
   }
-  bool uses(Workload::Saving how) const {
-    return llvm::any_of(ofStage, [&](StageSaving one) { return one.is(how); });
+  bool hasAny() const {
+    return llvm::any_of(ofStage,
+                        [](StageActivationPolicy one) { return one.n != 0; });
+  }
+  bool uses(Workload::ActivationPolicy policy) const {
+    return llvm::any_of(
+        ofStage, [&](StageActivationPolicy one) { return one.is(policy); });
   }
   /// What the copies of a stage take.
   Amount staged(uint32_t stage) const {
-    return ofStage[stage].is(Workload::Saving::Offload)
-               ? kept().stages[stage].heldBehindF() * Amount(copies.staged)
+    return ofStage[stage].is(Workload::ActivationPolicy::Offload)
+               ? kept().stages[stage].heldAfterF() * Amount(copies.stagingSlots)
                : 0;
   }
 };
 
-/// What no order with this choice is better than; with `isFree`, with any.
-ResourceBound boundOf(const Savings &savings, Objective objective,
-                      bool isFree = false);
+/// What no order with this choice is better than; with `overAllPlans`, with
+/// any.
+ResourceBound boundOf(const ActivationPlan &plan, Objective objective,
+                      bool overAllPlans = false);
 
 /// A workload laid out for the search: columns by Op.
 struct Problem {
@@ -80,60 +89,64 @@ struct Problem {
 
   /// That of `savings`, if there are some; `load` has what is kept.
   Problem(const Workload &load, Objective objective,
-          const Savings *savings = nullptr);
+          const ActivationPlan *plan = nullptr);
 
   uint32_t numOps() const { return static_cast<uint32_t>(count.size()); }
-  uint32_t numRanks() const { return static_cast<uint32_t>(room.size()); }
+  uint32_t numRanks() const {
+    return static_cast<uint32_t>(memoryBudget.size());
+  }
   ArrayRef<Edge> sources(Op op) const { return slice(sourceEdges, op); }
   ArrayRef<Edge> readers(Op op) const { return slice(readerEdges, op); }
   /// The least room in which a rank can work: one microbatch.
-  Amount leastRoom(uint32_t rank) const { return whole[rank] + slack[rank]; }
-  /// Whether the rank, or each rank, has it.
-  bool hasRoom(uint32_t rank) const {
-    return load.ofRank[rank].empty() || leastRoom(rank) <= room[rank];
+  Amount minMemory(uint32_t rank) const {
+    return claim[rank] + transient[rank];
   }
-  bool hasRoom() const;
+  /// Whether the rank, or each rank, has it.
+  bool fitsMemory(uint32_t rank) const {
+    return load.ofRank[rank].empty() || minMemory(rank) <= memoryBudget[rank];
+  }
+  bool fitsMemory() const;
 
   /// What an action of a microbatch takes.
   Time timeOf(Op op, uint32_t m) const {
-    return isSaved(op, m) ? saved[op].time : time[op];
+    return hasPolicy(op, m) ? saved[op].time : time[op];
   }
-  Amount takenBy(Op op, uint32_t m) const {
-    return isSaved(op, m) ? saved[op].takes : takes[op];
+  Amount allocatedBy(Op op, uint32_t m) const {
+    return hasPolicy(op, m) ? saved[op].allocates : allocates[op];
   }
-  Amount givenBy(Op op, uint32_t m) const {
-    return isSaved(op, m) ? saved[op].gives : gives[op];
+  Amount freedBy(Op op, uint32_t m) const {
+    return hasPolicy(op, m) ? saved[op].frees : frees[op];
   }
   /// What is held between F and I.
-  Amount heldBy(uint32_t stage, uint32_t m) const {
+  Amount stashedBy(uint32_t stage, uint32_t m) const {
     Op op = opOf(stage, Workload::F);
-    return takenBy(op, m) - givenBy(op, m);
+    return allocatedBy(op, m) - freedBy(op, m);
   }
 
   const Workload &load;
   Objective objective;
-  const Savings *savings;
+  const ActivationPlan *plan;
   ResourceBound bound;
   std::vector<uint32_t> count; ///< Of microbatches; 0 where there is no part.
   std::vector<Time> time;
-  std::vector<Amount> takes, gives;
+  std::vector<Amount> allocates, frees;
   std::vector<uint32_t> rank;
-  std::vector<uint32_t> first; ///< Of the op's slots, one a microbatch.
-  std::vector<Amount> room;    ///< By rank;
-  std::vector<Amount> whole;   ///< what a microbatch needs between F and I,
-  std::vector<Amount> slack;   ///< and what actions take for a moment.
-  uint32_t numActions = 0;     ///< And slots.
-  uint32_t mostChunks = 0;     ///< On a rank.
-  Time period = 0;             ///< The work of a microbatch on a rank.
-  std::vector<Time> away;      ///< By stage, as in AloneTimes.
+  std::vector<uint32_t> first;      ///< Of the op's slots, one a microbatch.
+  std::vector<Amount> memoryBudget; ///< By rank;
+  std::vector<Amount> claim;     ///< what a microbatch needs between F and I,
+  std::vector<Amount> transient; ///< and what actions take for a moment.
+  uint32_t numActions = 0;       ///< And slots.
+  uint32_t maxChunks = 0;        ///< On a rank.
+  Time period = 0;               ///< The work of a microbatch on a rank.
+  std::vector<Time> roundTrip;   ///< By stage, as in UncontendedTimes.
 
 private:
-  bool isSaved(Op op, uint32_t m) const {
-    return !saved.empty() && savings->ofStage[stageOf(op)].has(m);
+  bool hasPolicy(Op op, uint32_t m) const {
+    return !saved.empty() && plan->ofStage[stageOf(op)].has(m);
   }
   struct Saved {
     Time time;
-    Amount takes, gives;
+    Amount allocates, frees;
   };
   std::vector<Saved> saved; ///< Of the microbatches that are; by Op.
 
@@ -166,28 +179,30 @@ public:
     return endOf(op, microbatch) - problem.timeOf(op, microbatch);
   }
   /// By rank and place in its word.
-  ArrayRef<uint32_t> microbatches(uint32_t rank) const { return mbs[rank]; }
+  ArrayRef<uint32_t> microbatches(uint32_t rank) const {
+    return microbatchOf[rank];
+  }
   /// The place of an action in the word of its rank.
-  uint32_t placeOf(Op op, uint32_t microbatch) const {
-    return places[problem.first[op] + microbatch];
+  uint32_t positionOf(Op op, uint32_t microbatch) const {
+    return positions[problem.first[op] + microbatch];
   }
   /// The rank that ends last, or takes longest.
   uint32_t lastRank() const { return last; }
   /// By how much the spans of ranks are above the bound, all together.
-  Time excess() const { return above; }
+  Time excess() const { return excessSpan; }
 
 private:
   const Problem &problem;
   std::vector<Time> ends, free;
-  std::vector<uint32_t> places, next, at, work;
+  std::vector<uint32_t> positions, next, at, work;
   std::vector<uint64_t> waitsFor; ///< The slot that a rank is blocked on.
-  std::vector<std::vector<uint32_t>> mbs;
+  std::vector<std::vector<uint32_t>> microbatchOf;
   uint32_t last = 0;
-  Time above = 0;
+  Time excessSpan = 0;
 };
 
 /// Whether each part follows the one that it needs, by counting, and the rank
 /// keeps to its room. O(actions of the rank).
-bool isValid(const Problem &problem, uint32_t rank, const Word &word);
+bool isValid(const Problem &problem, uint32_t rank, const OpSequence &sequence);
 
 } // namespace ppcc::synthesis

@@ -16,7 +16,7 @@ Partition evenPartition(uint32_t layers, uint32_t stages);
 /// `valueOf` says what one takes, nothing where it cannot be had, and is asked
 /// `most` times at most. The best; nothing when none can.
 std::optional<Partition>
-searchPartitions(uint32_t layers, uint32_t stages, unsigned most,
+searchPartitions(uint32_t layers, uint32_t stages, unsigned maxTried,
                  function_ref<std::optional<Time>(const Partition &)> valueOf);
 
 } // namespace ppcc::synthesis

@@ -21,7 +21,7 @@ struct SearchOptions {
   std::function<void(Time best, Time bound)> onBest;
 };
 
-struct Found {
+struct SearchResult {
   Order order; ///< Empty when nothing was found.
   Time value = 0;
   std::vector<Order> others; ///< The next best, the best first.
@@ -33,7 +33,7 @@ struct Found {
 /// of `known`, and what small changes make of them. It ends at the bound, or
 /// with the budget. The same for the same arguments on every machine, unless
 /// stopped.
-Found search(const Problem &problem, ArrayRef<Order> known,
-             const SearchOptions &options);
+SearchResult search(const Problem &problem, ArrayRef<Order> initialOrders,
+                    const SearchOptions &options);
 
 } // namespace ppcc::synthesis

@@ -19,9 +19,9 @@ struct SynthesisRequest {
   /// and back, and for which microbatches, is looked for, too: with the actions
   /// of std.pp, or those of the placement's file.
   bool recompute = false, offload = false;
-  std::vector<std::string> from;       ///< Schedules to begin with.
-  std::vector<synthesis::Order> known; ///< The same, if they fit.
-  std::string name = "found";          ///< Of the schedule.
+  std::vector<std::string> from;               ///< Schedules to begin with.
+  std::vector<synthesis::Order> initialOrders; ///< The same, if they fit.
+  std::string name = "found";                  ///< Of the schedule.
   /// The parameter that stands for the microbatches, for an order that does for
   /// each number of them; what is told is about the number that it is given.
   std::string free;
@@ -37,7 +37,7 @@ struct SynthesisRequest {
 };
 
 /// What was found.
-struct Synthesized {
+struct SynthesisResult {
   Compiled compiled; ///< The schedule, through all passes.
   std::string text;  ///< Its source.
   synthesis::Order order;
@@ -46,9 +46,9 @@ struct Synthesized {
   ResourceBound bound;
   std::vector<decimal::Sum> peakMemory; ///< By rank.
   std::optional<Proof> proof; ///< Of an order for every number of microbatches,
-  int64_t least = 0;          ///< from this one on,
-  int64_t told = 0;           ///< and the one that the figures are about.
-  std::string layout;         ///< The layers of each stage, if it has layers.
+  int64_t minMicrobatches = 0; ///< from this one on,
+  int64_t reportedM = 0;       ///< and the one that the figures are about.
+  std::string layout;          ///< The layers of each stage, if it has layers.
   std::string origin; ///< The schedule that it came from; empty when it is new.
   uint64_t evaluations = 0, actions = 0;
   double seconds = 0;
@@ -58,7 +58,7 @@ struct Synthesized {
 
 /// Looks for the order, writes it as a schedule and compiles that. Nothing
 /// after reports.
-std::optional<Synthesized> synthesize(const SynthesisRequest &request,
-                                      Session &session);
+std::optional<SynthesisResult> synthesize(const SynthesisRequest &request,
+                                          Session &session);
 
 } // namespace ppcc

@@ -6,43 +6,43 @@
 
 namespace ppcc::synthesis {
 
-using written::WrittenHead;
+using schedtext::ScheduleHeader;
 
 /// The source text of a schedule with the placement and costs of `program` that
 /// runs `order`: phases, loops where something repeats itself, and one piece
 /// for ranks that differ in the counts of their loops alone. O(actions *
 /// longest period).
 std::string write(const Program &program, const Problem &problem,
-                  const Order &order, const WrittenHead &head);
+                  const Order &order, const ScheduleHeader &head);
 
 /// The microbatches of a pipe, from one to before another.
-struct Range {
+struct MicrobatchRange {
   int64_t begin, end;
 };
 
 /// Two orders of one way to go on: of `microbatches`, and of a period more.
-struct Growth {
+struct OrderExtension {
   const Problem *problem; ///< Of the first; null where there is none.
   int64_t microbatches;
   Order order, longer;
   /// The microbatches of each pipe, in both.
-  std::vector<Range> pipes, longerPipes;
+  std::vector<MicrobatchRange> pipes, longerPipes;
 };
 
 /// A schedule for all numbers of microbatches from `least` on.
 struct WrittenFamily {
   std::string text;
-  int64_t least = 1;
+  int64_t minMicrobatches = 1;
 };
 
 /// The same for any number of microbatches, the parameter M: one growth for
 /// each remainder of M by their number, in that order; M has only remainders of
 /// those that are. What of an order is
-/// longer in the other must be turns of loops; nothing when it is not, or when
-/// some number of turns would not fit a rank's room.
+/// longer in the other must be iterations of loops; nothing when it is not, or
+/// when some number of iterations would not fit a rank's capacity.
 std::optional<WrittenFamily> writeFamily(const Program &program,
-                                         ArrayRef<Growth> growths,
-                                         const WrittenHead &head,
-                                         int64_t least = 1);
+                                         ArrayRef<OrderExtension> extensions,
+                                         const ScheduleHeader &head,
+                                         int64_t minMicrobatches = 1);
 
 } // namespace ppcc::synthesis

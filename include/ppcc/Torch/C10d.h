@@ -14,7 +14,7 @@ class Store;
 namespace ppcc::rt {
 
 /// A rank's end of a process group. The tensors of an edge must have the same
-/// types and shapes for every microbatch, unless tellEachLayout() was called:
+/// types and shapes for every microbatch, unless setDynamicShapes() was called:
 /// the first message of an edge tells them, and from then on receives are
 /// posted where they stand. Tensors of one message are packed; those that are
 /// received share memory.
@@ -25,12 +25,12 @@ namespace ppcc::rt {
 class C10d {
 public:
   /// A new group of Gloo's on this machine. The ranks meet in `file`, which
-  /// must be new and on a disk that all see; `patience` is how long each waits
+  /// must be new and on a disk that all see; `timeout` is how long each waits
   /// for the others there. `host` is the address of this rank's machine.
   /// Ignores SIGPIPE from then on, unless the process handles it. Throws
   /// std::runtime_error.
   static C10d gloo(const std::string &file, uint32_t rank, uint32_t numRanks,
-                   milliseconds patience = std::chrono::minutes(1),
+                   milliseconds timeout = std::chrono::minutes(1),
                    const std::string &host = "127.0.0.1");
 
   /// A group that is there already, for this alone, and the store in which its
@@ -47,7 +47,7 @@ public:
   /// Ahead of the first message, on all ranks: each message tells its types and
   /// shapes, which may be others for each microbatch. That takes two small
   /// messages more, and receives are posted when they are waited for.
-  void tellEachLayout();
+  void setDynamicShapes();
 
   /// Where tensors that come are laid; without it, in the memory of the host,
   /// through which all go.
@@ -55,23 +55,23 @@ public:
 
   void send(uint32_t to, Message<Tensors> &&message);
   void postReceive(uint32_t from, const Label &label, size_t);
-  bool receive(uint32_t from, Message<Tensors> &into, milliseconds patience);
-  bool sendsMet(uint32_t to, milliseconds patience);
-  void finish(milliseconds patience);
+  bool receive(uint32_t from, Message<Tensors> &into, milliseconds timeout);
+  bool sendsMatched(uint32_t to, milliseconds timeout);
+  void finish(milliseconds timeout);
   void fail(const std::string &text);
 
   /// Beside the messages of the program, in an order of their own: each tells
   /// its types and shapes. They may be sent while a program runs, and
   /// received; finish() waits for them, too.
-  void sendAside(uint32_t to, Message<Tensors> &&message);
-  Message<Tensors> receiveAside(uint32_t from, milliseconds patience);
+  void sendSideChannel(uint32_t to, Message<Tensors> &&message);
+  Message<Tensors> receiveSideChannel(uint32_t from, milliseconds timeout);
 
   /// What sends that have not ended, and receives that are posted, take.
-  uint64_t bytesUnderWay() const;
+  uint64_t bytesInFlight() const;
 
   /// What each rank says. Collective.
   std::vector<std::string> gather(const std::string &text,
-                                  milliseconds patience);
+                                  milliseconds timeout);
 
 private:
   struct State;

@@ -6,9 +6,9 @@
 namespace ppcc::rt {
 
 /// Writes the weights that count on this rank, the buffers of its stages, what
-/// the optimizer keeps (WeightUpdate) and the scale of losses to a file of its
-/// own, a dictionary from names to tensors as torch.load of Python reads it.
-/// All ranks save to one folder, which is for this alone. Throws Error.
+/// the optimizer keeps (OptimizerHooks) and the scale of losses to a file of
+/// its own, a dictionary from names to tensors as torch.load of Python reads
+/// it. All ranks save to one folder, which is for this alone. Throws Error.
 void saveCheckpoint(const std::string &folder, const TorchStage &stage);
 
 /// Takes what the stages of the rank need of it by name, whatever the program,

@@ -9,6 +9,6 @@ namespace ppcc::rt {
 
 /// Steps of the optimizer. Where a program checks its step, weights and state
 /// are copied ahead of each: O(bytes of both).
-WeightUpdate updateBy(std::shared_ptr<torch::optim::Optimizer> optimizer);
+OptimizerHooks makeUpdate(std::shared_ptr<torch::optim::Optimizer> optimizer);
 
 } // namespace ppcc::rt

@@ -15,8 +15,8 @@ namespace ppcc::rt {
 ///
 /// Where the program has actions that sum gradients (ActionRole), a stage hands
 /// its own over behind the last of them. The sums are there ahead of the
-/// program's step, or in sumGradients(). A program that steps must have actions
-/// that connect all places of each weight.
+/// program's step, or in reduceGradients(). A program that steps must have
+/// actions that connect all places of each weight.
 ///
 /// All functions are collective, and throw Error.
 class SharedWeights {
@@ -24,17 +24,17 @@ public:
   /// For ranks in threads of one process, from all stages; those of further
   /// replicas of the pipeline follow those of the first.
   explicit SharedWeights(std::span<TorchStage> stages,
-                         milliseconds patience = std::chrono::minutes(10));
+                         milliseconds timeout = std::chrono::minutes(10));
   /// For a process a rank. The network must outlive it: that of the program, or
   /// with replicas one of all ranks, those of the first replica first.
   SharedWeights(TorchStage &stage, C10d &network,
-                milliseconds patience = std::chrono::minutes(10));
+                milliseconds timeout = std::chrono::minutes(10));
   SharedWeights(SharedWeights &&) noexcept;
   ~SharedWeights();
 
   /// Behind each step of the program: sums what it has not summed itself.
   /// O(bytes of the shared weights).
-  void sumGradients();
+  void reduceGradients();
   /// The same, and then what STEP does, unless the program has; `stages` are
   /// all that this was made of.
   void step(std::span<TorchStage> stages);

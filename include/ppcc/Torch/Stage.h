@@ -43,7 +43,8 @@ struct StageModule {
 /// before the names of the parameters: stages that hold one weight twice must
 /// give it one name.
 template <class Module>
-StageModule stageOf(std::shared_ptr<Module> module, const std::string &prefix);
+StageModule stageFromModule(std::shared_ptr<Module> module,
+                            const std::string &prefix);
 
 /// The network to train, of which each rank makes its stages.
 struct Network {
@@ -60,16 +61,16 @@ class TorchStage;
 /// What has to be known of an action before it comes.
 enum class ActionRole : uint8_t {
   Other,
-  MovesSaved,    ///< F lists what autograd saves, so that it can be moved.
-  SumsGradients, ///< Between places that have one weight.
-  Steps,         ///< The gradients of the rank must have been summed.
-  ChecksStep,    ///< Old weights are kept until then.
+  MovesSaved,       ///< F lists what autograd saves, so that it can be moved.
+  ReducesGradients, ///< Between places that have one weight.
+  Steps,            ///< The gradients of the rank must have been summed.
+  ChecksStep,       ///< Old weights are kept until then.
 };
 
 /// What performs an action that a schedule declares: a function of TorchStage,
 /// such as `&TorchStage::recompute`, or one of the user's.
 struct TorchAction {
-  std::function<void(TorchStage &, const Work &)> perform;
+  std::function<void(TorchStage &, const ActionContext &)> perform;
   ActionRole role = ActionRole::Other;
 };
 
@@ -91,7 +92,7 @@ using WeightState = std::map<std::string, at::Tensor>;
 
 /// How the weights of a rank move, for the actions of a program; Optimizer.h
 /// makes one of an optimizer of LibTorch.
-struct WeightUpdate {
+struct OptimizerHooks {
   std::function<void()> step;
   /// Keeps weights and state as they are, and brings them back: where a program
   /// checks its step.
@@ -108,12 +109,12 @@ struct WeightUpdate {
 struct TorchOptions {
   /// Gradients are those of the mean of the losses over all microbatches of the
   /// program; otherwise of their sum.
-  bool averagesLosses = true;
+  bool averageLosses = true;
   /// Copies of the pipeline, each with microbatches of its own: the mean is one
   /// over all.
   uint32_t replicas = 1;
   /// F keeps its input alone, and the backward runs it again.
-  bool recomputes = false;
+  bool recompute = false;
   /// Where modules draw random numbers (dropout): each forward draws them from
   /// the seed, the step, its pipe, stage and microbatch, whatever the order of
   /// the actions; one at a time in a process. Needed for `recomputes` then.
@@ -129,7 +130,7 @@ struct TorchOptions {
   /// of the stage's own.
   std::map<std::string, TorchAction> actions;
   /// Called behind each action that the stage performs.
-  std::function<void(const Work &)> behindEach;
+  std::function<void(const ActionContext &)> afterEachAction;
 };
 
 /// The loss of a microbatch.
@@ -155,56 +156,58 @@ public:
   TorchStage &operator=(TorchStage &&) noexcept;
   ~TorchStage();
 
-  Tensors forward(const Work &work, const Inputs<Tensors> &inputs);
-  std::vector<Tensors> backward(const Work &work, Tensors *outputGrad);
-  std::vector<Tensors> backward_input(const Work &work, Tensors *outputGrad);
-  void backward_weight(const Work &work);
-  void perform(const Work &work);
+  Tensors forward(const ActionContext &work, const Inputs<Tensors> &inputs);
+  std::vector<Tensors> backward(const ActionContext &work, Tensors *outputGrad);
+  std::vector<Tensors> backward_input(const ActionContext &work,
+                                      Tensors *outputGrad);
+  void backward_weight(const ActionContext &work);
+  void perform(const ActionContext &work);
   /// What autograd has saved for a microbatch goes to another rank, which
   /// keeps it, and comes back.
-  Tensors give(const Work &work);
-  void take(const Work &work, Tensors &&moved);
-  void add(const Work &work, Tensors &sum, const Tensors &gradient);
+  Tensors moveOut(const ActionContext &work);
+  void moveIn(const ActionContext &work, Tensors &&moved);
+  void add(const ActionContext &work, Tensors &sum, const Tensors &gradient);
   size_t messageBytes(const Label &label);
-  void release(const Work &work);
+  void release(const ActionContext &work);
   void fail(const std::string &text);
-  bool overlap(const Work &forward, const Work &backward,
+  bool overlap(const ActionContext &forward, const ActionContext &backward,
                const Half &runForward, const Half &runBackward);
 
   // What performs declared actions, for TorchOptions::actions too.
 
   /// Runs the forward again, and keeps its graph. Where the action `restores`
   /// the forward, that keeps its inputs alone.
-  void recompute(const Work &work);
+  void recompute(const ActionContext &work);
   /// Lets go of the output; the backward needs none.
-  void releaseOutput(const Work &work);
+  void releaseOutput(const ActionContext &work);
   /// Lets go of what the backward has needed, if it is there still.
-  void releaseInput(const Work &work);
+  void releaseInput(const ActionContext &work);
   /// Moves what autograd has saved, the inputs included, to the host.
-  void offload(const Work &work);
+  void offload(const ActionContext &work);
   /// The opposite.
-  void reload(const Work &work);
+  void reload(const ActionContext &work);
   /// Hands the gradients of the stage over, to be summed with those of other
-  /// places of its weights (SharedWeights.h). Does not wait: finishSums() does.
-  void sumGradients(const Work &work);
+  /// places of its weights (SharedWeights.h). Does not wait: waitForGradients()
+  /// does.
+  void reduceGradients(const ActionContext &work);
   /// Finishes sums, and moves the weights of the rank.
-  void step(const Work &work);
+  void step(const ActionContext &work);
   /// Takes the step back if a gradient of some rank is not finite.
-  void validate(const Work &work);
+  void validate(const ActionContext &work);
   /// Waits until the gradients of the rank's weights are summed. For actions
   /// between the sum and the step.
-  void finishSums();
+  void waitForGradients();
 
   /// What step() calls, on the parameters() of this rank.
-  void setUpdate(WeightUpdate update);
-  const WeightUpdate &update() const;
+  void setOptimizer(OptimizerHooks update);
+  const OptimizerHooks &update() const;
   /// Whether the weights have moved since beginStep(), were moved back, or
   /// stayed: a gradient was no number, and the update has a scale.
-  enum class Step : uint8_t { NotYet, Done, TakenBack, LeftOut };
+  enum class Step : uint8_t { Pending, Applied, RolledBack, Skipped };
   Step lastStep() const;
   /// The norm of all gradients of all ranks ahead of the last step, not scaled
   /// and not clipped; 0 where the update asks for none.
-  double lastNorm() const;
+  double gradNorm() const;
 
   /// Of all stages of the rank, in the order of pipes and stages.
   const std::vector<Parameter> &parameters() const;
@@ -219,7 +222,7 @@ public:
   /// Batches that have begun; random numbers depend on it.
   uint64_t numBatches() const;
   /// Graphs, or kept inputs, that were alive at one time since the last call.
-  uint32_t takePeak();
+  uint32_t takePeakActivations();
 
   const Program &program() const;
   uint32_t rank() const;
@@ -278,7 +281,8 @@ template <class Module> Tensors callForward(Module &module, const Tensors &in) {
 } // namespace detail
 
 template <class Module>
-StageModule stageOf(std::shared_ptr<Module> module, const std::string &prefix) {
+StageModule stageFromModule(std::shared_ptr<Module> module,
+                            const std::string &prefix) {
   StageModule stage;
   for (const auto &parameter : module->named_parameters())
     stage.parameters.push_back({prefix + parameter.key(), parameter.value()});

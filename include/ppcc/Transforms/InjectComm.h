@@ -10,7 +10,7 @@ namespace ppcc {
 
 /// The orders of CommOrders.def.
 enum class CommOrder : uint8_t {
-#define COMM_ORDER(Name, Text, Plan, KeepsPrefetch, Summary) Name,
+#define COMM_ORDER(Name, Text, Plan, RespectsPrefetch, Summary) Name,
 #include "ppcc/Transforms/CommOrders.def"
 #undef COMM_ORDER
 };
@@ -26,7 +26,7 @@ struct CommOrderInfo {
   /// order makes no plan of its own.
   bool (*plan)(CommPlan &plan);
   /// Whether it posts no more receives ahead than InjectCommOptions::prefetch.
-  bool keepsPrefetch;
+  bool respectsPrefetch;
 };
 
 /// All orders, as in CommOrders.def.
@@ -36,7 +36,7 @@ ArrayRef<CommOrderInfo> commOrders();
 std::optional<CommOrder> findCommOrder(StringRef name);
 
 /// The best order of more actions is not looked for.
-inline constexpr size_t mostActionsOfBest = 2'000'000;
+inline constexpr size_t maxActionsForBest = 2'000'000;
 
 /// Why an order places its rows where they are, for those who ask whether it
 /// goes on so.
@@ -45,13 +45,13 @@ struct PlanTimes {
   /// when it is due (or the sweep), its slack, when it is there, and the row
   /// that makes it.
   struct OfRow {
-    int64_t at = 0, slack = 0, there = 0, producer = 0;
+    int64_t at = 0, slack = 0, arrival = 0, producer = 0;
   };
   std::vector<OfRow> rows; ///< Of the program with messages.
   // By time, of the program without messages:
   std::vector<int64_t> starts, ends; ///< Where messages never wait.
   std::vector<int64_t> slacks;       ///< Of what a row reads.
-  Time mostSlack = 0;
+  Time maxSlack = 0;
   std::optional<Time> latency; ///< Of all messages; else what the costs say.
 };
 

@@ -10,7 +10,7 @@ namespace ppcc {
 /// which both ranks are free (a greedy edge colouring: fewer than twice as many
 /// rounds as the busiest rank has pairs); round after round, sorted in each. A
 /// rank that walks the list from front to back, and meets its peer at each pair
-/// that holds it, never waits in a circle: each waits for an earlier pair only.
+/// that holds it, never waits in a cycle: each waits for an earlier pair only.
 /// O(pairs * pairs of the busiest rank / 64).
 std::vector<RankPair> connectionOrder(uint32_t numRanks,
                                       ArrayRef<RankPair> pairs);

@@ -6,7 +6,7 @@ const NONE = 0xffffffff; // A cause: it could start at once.
 const HIDDEN = 0xfffffffe; // A cause: a row of a rank that the page does not have.
 const AXIS = 26, TITLE = 30, BOX = 24, LANE = 14, MESSAGE = 8, MEMORY = 30, GAP = 4;
 const FAMILY = "px Helvetica, Arial, sans-serif", FONT = 11 + FAMILY;
-const TICK = 4, MOST_TICKS = 7; // The marks of chunks.
+const TICK = 4, MAX_MARKS = 7; // The marks of chunks.
 const NARROW = 3; // Boxes below this many pixels have neither border nor label.
 const NODE = 12; // Nodes show once they are this many pixels wide on average, so that most have a label.
 
@@ -541,7 +541,7 @@ function drawPart(strip, row, { node, words, kind = strip.data.kind[row], ...tim
 
 /// One for chunk 1, two for chunk 2, so that chunks can be told without colours.
 function drawTicks(chunk, left, right, top) {
-  if (chunk > MOST_TICKS || right - left < 2 * chunk + 3) return;
+  if (chunk > MAX_MARKS || right - left < 2 * chunk + 3) return;
   for (let i = 0; i < chunk; ++i) context.fillRect(left + 1.5 + 2 * i, top, 1, TICK);
 }
 
@@ -914,7 +914,7 @@ function legend() {
   for (const { kinds: all, kind, nodes, chunks: words } of programs) {
     for (const index of new Set([...kind, ...(nodes ? nodes.kind : [])]))
       if (!isMessage(all[index]) && !kinds.has(all[index].letters)) kinds.set(all[index].letters, all[index]);
-    words.forEach((text, chunk) => chunk > MOST_TICKS || chunks.has(chunk) || chunks.set(chunk, { text, color: all[0].colors[chunk] }));
+    words.forEach((text, chunk) => chunk > MAX_MARKS || chunks.has(chunk) || chunks.set(chunk, { text, color: all[0].colors[chunk] }));
   }
   byId("legend").replaceChildren();
   const add = (text, styles, ticks = 0) => {

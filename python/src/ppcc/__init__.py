@@ -10,10 +10,12 @@
 `ppcc.torch` runs programs on torch.distributed; it is imported by itself, since it needs PyTorch.
 """
 
+from typing import Any
+
 from ._compiler import (
     ScheduleInfo,
     Sweep,
-    Synthesized,
+    SynthesisResult,
     compile,
     compile_source,
     load,
@@ -22,10 +24,11 @@ from ._compiler import (
     synthesize,
     version,
 )
+from ._deprecated import renamed_in_module
 from ._diagnostics import CompileError, Diagnostic, Error, Note, UsageError
 from ._notebook import Comparison, compare, explore
 from ._program import Action, Group, Kind, Pipe, Program, Site
-from ._report import Bubble, CriticalSection, Held, RankReport, Report
+from ._report import Bubble, CriticalSection, LiveActivations, RankReport, Report
 from ._rows import Columns
 from ._timeline import Timeline
 
@@ -39,8 +42,8 @@ __all__ = [
     "Diagnostic",
     "Error",
     "Group",
-    "Held",
     "Kind",
+    "LiveActivations",
     "Note",
     "Pipe",
     "Program",
@@ -49,7 +52,7 @@ __all__ = [
     "ScheduleInfo",
     "Site",
     "Sweep",
-    "Synthesized",
+    "SynthesisResult",
     "Timeline",
     "UsageError",
     "compare",
@@ -62,3 +65,11 @@ __all__ = [
     "synthesize",
     "version",
 ]
+
+__version__: str
+
+_renamed = renamed_in_module(__name__, {"Held": "LiveActivations", "Synthesized": "SynthesisResult"}, globals())
+
+
+def __getattr__(name: str) -> Any:
+    return version() if name == "__version__" else _renamed(name)

@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ._deprecated import Renamed, renamed_arguments
 from ._program import Program
-from ._run import Costs, Value, choice, compiled, cost_options, definition, run
+from ._run import Costs, Value, option_argument, compile_native, cost_options, definition, run
 from ._timeline import suffix
 
 __all__ = ["ScheduleInfo", "compile", "compile_source", "load", "schedules", "synthesize", "version"]
@@ -92,7 +93,7 @@ def compile(  # noqa: A001 - the word for it
         rules_file,
         max_actions,
     )
-    return Program.of_native(compiled([path, *_definitions(params, more_params), *options]))
+    return Program.from_native(compile_native([path, *_definitions(params, more_params), *options]))
 
 
 def compile_source(
@@ -131,11 +132,11 @@ def compile_source(
         rules_file,
         max_actions,
     )
-    return Program.of_native(compiled(["-", *_definitions(params, more_params), *options], source))
+    return Program.from_native(compile_native(["-", *_definitions(params, more_params), *options], source))
 
 
 @dataclass(frozen=True)
-class Synthesized:
+class SynthesisResult:
     """The best order that was found, as a schedule with its figures (docs/synthesis.md)."""
 
     text: str
@@ -153,7 +154,7 @@ class Synthesized:
     """By rank."""
     evaluations: int
     seconds: float
-    least: int | None = None
+    min_microbatches: int | None = None
     """From this number of microbatches on it is proven, if it is for all of them."""
     microbatches: int | None = None
     """Then the number that the figures are about."""
@@ -162,6 +163,8 @@ class Synthesized:
     layout: str | None = None
     """The layers of each stage, if there are layers."""
 
+    least = Renamed("min_microbatches")
+
     @cached_property
     def program(self) -> Program:
         """What the schedule compiles to, for `microbatches` if it is for all of them."""
@@ -169,7 +172,7 @@ class Synthesized:
 
     def at(self, microbatches: int | None) -> Program:
         """What a schedule for all numbers of microbatches compiles to, for so many."""
-        return compile_source(self.text, params={} if self.least is None or microbatches is None else {"M": microbatches})
+        return compile_source(self.text, params={} if self.min_microbatches is None or microbatches is None else {"M": microbatches})
 
 
 @dataclass(frozen=True)
@@ -214,27 +217,28 @@ def sweep(placement: str | os.PathLike[str] = "linear", /, *, limits: tuple[floa
             return Sweep(tuple(SweepPoint(**point) for point in json.loads(text)["sweep"]), file.read())
 
 
-def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any) -> Synthesized:
+def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any) -> SynthesisResult:
     """Finds the best order for a placement: `linear`, `v`, `loop:V`, `wave:V`, or the path or name of a schedule.
 
     `synthesize("v", P=8, M=32, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 16})`. The other arguments are options of
     `ppcc synthesize`: `params`, `objective`, `effort`, `fused_backward`, `recompute`, `offload`, `transport`, `comm_order`, `costs`,
-    `layers`, `max_actions`; `start` names schedules to begin with (`--from`), `every="M"` asks for one schedule for every number
+    `layers`, `max_actions`; `start` names schedules to begin with (`--from`), `for_all="M"` asks for one schedule for every number
     of microbatches (`--for`).
     """
     document = json.loads(_run_synthesize(placement, [], **arguments))
     figures = ("makespan", "span", "bound", "gap", "optimal", "why", "evaluations", "seconds")
-    return Synthesized(
+    return SynthesisResult(
         text=document["schedule"],
         peak_memory=tuple(document["peak_memory"]),
         **{name: document[name] for name in figures},
-        least=document.get("least"),
+        min_microbatches=document.get("min_microbatches"),
         microbatches=document.get("microbatches"),
         formulas=tuple(document.get("formulas", ())),
         layout=document.get("layout"),
     )
 
 
+@renamed_arguments(every="for_all")
 def _run_synthesize(
     placement: str | os.PathLike[str],
     options: list[str],
@@ -246,7 +250,7 @@ def _run_synthesize(
     fused_backward: bool = False,
     recompute: bool = False,
     offload: bool = False,
-    every: str | None = None,
+    for_all: str | None = None,
     start: Sequence[str | os.PathLike[str]] = (),
     transport: str | Sequence[str] | None = None,
     comm_order: str | None = None,
@@ -258,20 +262,20 @@ def _run_synthesize(
     return run(
         [
             "synthesize",
-            *choice("--placement", os.fspath(placement)),
+            *option_argument("--placement", os.fspath(placement)),
             *_definitions(params, more_params),
-            *choice("--objective", objective),
-            *choice("--effort", effort),
+            *option_argument("--objective", objective),
+            *option_argument("--effort", effort),
             *(["--fused-backward"] if fused_backward else []),
             *(["--recompute"] if recompute else []),
             *(["--offload"] if offload else []),
-            *choice("--for", every),
+            *option_argument("--for", for_all),
             *(f"--from={os.fspath(schedule)}" for schedule in start),
-            *choice("--transport", transport),
-            *choice("--comm-order", comm_order),
+            *option_argument("--transport", transport),
+            *option_argument("--comm-order", comm_order),
             *cost_options(costs),
-            *choice("--layers", layers),
-            *choice("--max-actions", max_actions),
+            *option_argument("--layers", layers),
+            *option_argument("--max-actions", max_actions),
             *options,
             "--format=json",
         ]
@@ -284,7 +288,7 @@ def load(path: str | os.PathLike[str], /, *, microbatches: int | None = None) ->
     The compiler checks it, and adds messages if it has none. `microbatches` is for formats that do not tell their
     number.
     """
-    return Program.of_native(compiled([os.path.abspath(path), *choice("--microbatches", microbatches)]))
+    return Program.from_native(compile_native([os.path.abspath(path), *option_argument("--microbatches", microbatches)]))
 
 
 def _definitions(params: Mapping[str, Value] | None, more_params: Mapping[str, Value]) -> list[str]:
@@ -307,17 +311,17 @@ def _options(
     max_actions: int | None,
 ) -> list[str]:
     return [
-        *choice("--schedule", name),
-        *choice("--transport", transport),
-        *choice("--comm-order", comm_order),
-        *choice("--fuse", fuse),
-        *choice("--prefetch", prefetch),
-        *choice("--preconnect", preconnect),
-        *choice("--model", None if model is None else os.fspath(model)),
-        *choice("--cluster", None if cluster is None else os.fspath(cluster)),
-        *choice("--layout", layout),
-        *(option for rule in ([rules] if isinstance(rules, str) else rules or []) for option in choice("--with", rule)),
-        *choice("--rules", None if rules_file is None else os.fspath(rules_file)),
-        *choice("--max-actions", max_actions),
+        *option_argument("--schedule", name),
+        *option_argument("--transport", transport),
+        *option_argument("--comm-order", comm_order),
+        *option_argument("--fuse", fuse),
+        *option_argument("--prefetch", prefetch),
+        *option_argument("--preconnect", preconnect),
+        *option_argument("--model", None if model is None else os.fspath(model)),
+        *option_argument("--cluster", None if cluster is None else os.fspath(cluster)),
+        *option_argument("--layout", layout),
+        *(option for rule in ([rules] if isinstance(rules, str) else rules or []) for option in option_argument("--with", rule)),
+        *option_argument("--rules", None if rules_file is None else os.fspath(rules_file)),
+        *option_argument("--max-actions", max_actions),
         *cost_options(costs),
     ]

@@ -6,23 +6,27 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ._deprecated import Renamed
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """A place that has to do with a diagnostic, and why; None without one, `file` when it is in no source file."""
 
     message: str
-    place: str | None = None
+    location: str | None = None
     file: str | None = None
     line: int | None = None
     column: int | None = None
+
+    place = Renamed("location")
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding of the compiler. Lines and columns count from 1, columns in bytes.
 
-    `place` is what people read, None without one; `file` and what follows are None when it is in no source file.
+    `location` is what people read, None without one; `file` and what follows are None when it is in no source file.
     """
 
     code: str
@@ -30,7 +34,7 @@ class Diagnostic:
     message: str
     hint: str
     """What to do."""
-    place: str | None = None
+    location: str | None = None
     file: str | None = None
     line: int | None = None
     column: int | None = None
@@ -38,8 +42,10 @@ class Diagnostic:
     end_column: int | None = None
     notes: tuple[Note, ...] = ()
 
+    place = Renamed("location")
+
     def __str__(self) -> str:
-        return f"{self.place + ': ' if self.place else ''}{self.severity}: {self.message} [{self.code}]"
+        return f"{self.location + ': ' if self.location else ''}{self.severity}: {self.message} [{self.code}]"
 
 
 class Error(Exception):
@@ -67,7 +73,7 @@ def _summary(diagnostics: tuple[Diagnostic, ...]) -> str:
     lines: list[str] = []
     for found in diagnostics:
         lines.append(str(found))
-        lines += [f"{note.place + ': ' if note.place else ''}note: {note.message}" for note in found.notes]
+        lines += [f"{note.location + ': ' if note.location else ''}note: {note.message}" for note in found.notes]
         lines.append(f"note: {found.hint}")
     return "\n".join(lines)
 
@@ -97,7 +103,7 @@ def _from_line(line: str) -> Diagnostic | None:
         severity=row["severity"],
         message=row["message"],
         hint=row["hint"],
-        place=row.get("place"),
+        location=row.get("place"),
         file=row.get("file"),
         line=row.get("line"),
         column=row.get("column"),

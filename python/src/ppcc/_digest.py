@@ -45,9 +45,9 @@ def _items(values: Sequence[Any], one: Callable[[Any], bytes] = _number) -> byte
 
 
 def _kind(kind: Mapping[str, Any]) -> bytes:
-    meeting = kind.get("collective", "")  # A word, or a list of stages.
-    stages = meeting if isinstance(meeting, list) else []
-    word = "stages" if stages else meeting.split(" ")[0]
+    collective = kind.get("collective", "")  # A word, or a list of stages.
+    stages = collective if isinstance(collective, list) else []
+    word = "stages" if stages else collective.split(" ")[0]
     return _text(kind["letters"]) + _text(kind["class"]) + _text(word) + _items(stages)
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ._compiler import _definitions, compile
 from ._diagnostics import CompileError, UsageError
-from ._run import Costs, Value, choice, cost_options, run
-from ._timeline import frame, suffix
+from ._run import Costs, Value, option_argument, cost_options, run
+from ._timeline import iframe, suffix
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
@@ -54,7 +54,7 @@ class Comparison:
         run(["compare", *self._arguments, f"--format={form}", "-o", os.fspath(path)])
 
     def _repr_html_(self) -> str:
-        return table(self.rows) + frame("Comparison", self.html)
+        return table(self.rows) + iframe("Comparison", self.html)
 
 
 def compare(
@@ -77,8 +77,8 @@ def compare(
         *_definitions(params, more_params),
         *sweeps,
         *cost_options(costs),
-        *choice("--transport", transport),
-        *choice("--work", work),
+        *option_argument("--transport", transport),
+        *option_argument("--work", work),
     )
     rows = csv.DictReader(io.StringIO(run(["compare", *arguments, "--format=csv"])))
     return Comparison(tuple({name: _number(text) for name, text in row.items()} for row in rows), arguments)
@@ -148,7 +148,7 @@ def explore(
 
     first = compile(schedule, params=params)
     if costs is None:
-        costs = {k.letters: 1 + (k.letters == "B") for k in first.kinds if k.is_compute and _runs(first, k.letters)}
+        costs = {k.mnemonic: 1 + (k.mnemonic == "B") for k in first.kinds if k.is_compute and _runs(first, k.mnemonic)}
         costs = {**costs, "latency": 0}
     controls = [_control("param", name, value, (ranges or {}).get(name)) for name, value in first.params.items()]
     controls += [_control("cost", name, value, (ranges or {}).get(name)) for name, value in costs.items()]
@@ -158,8 +158,8 @@ def explore(
     return widget
 
 
-def _runs(program: Any, letters: str) -> bool:
-    return any(program.kinds[kind].letters == letters for kind in program._rows.kinds())
+def _runs(program: Any, mnemonic: str) -> bool:
+    return any(program.kinds[kind].mnemonic == mnemonic for kind in program._rows.kinds())
 
 
 def _control(group: str, name: str, value: Value, reach: tuple[float, float] | None) -> dict[str, Any]:

@@ -14,10 +14,11 @@ import _ppcc
 
 from ._diagnostics import Error
 from ._digest import digest
-from ._reader import check_head, check_rows, read_document
+from ._program_json import validate_header, validate_rows, parse_program_json
 from ._report import Report
 from ._rows import Actions, Columns, Rows
-from ._run import Costs, Value, choice, compiled, cost_options, run
+from ._deprecated import Renamed
+from ._run import Costs, Value, option_argument, compile_native, cost_options, run
 from ._timeline import Timeline
 
 
@@ -26,12 +27,14 @@ class Kind:
     """A kind of action: its letters, as in `0F3`, its class, and what has one: each microbatch of a stage, each stage,
     or each rank."""
 
-    letters: str
+    mnemonic: str
     kind_class: Literal["compute", "send", "recv", "declared"]
     per: Literal["microbatch", "stage", "rank"] = "microbatch"
     collective: str | tuple[int, ...] | None = None
     """Who does it together: `"all"` ranks, the `"replicas"` of the stage, some stages (negative ones from the last), or
     `"outside NAME"`. `"to"` and `"from"`: its rank, and the rank of its peer, to or from which it moves something."""
+
+    letters = Renamed("mnemonic")
 
     @property
     def is_compute(self) -> bool:
@@ -111,6 +114,11 @@ class Action:
     """The statement of the schedule that it comes from."""
 
     @property
+    def op(self) -> str:
+        """The mnemonic of its kind: `F`, `SEND_B`, `REDUCE_GRAD`."""
+        return self.kind.mnemonic
+
+    @property
     def peer_rank(self) -> int | None:
         """The rank at the other end of a message."""
         return None if self.peer is None else self.pipe.rank_of_stage[self.peer]
@@ -118,7 +126,7 @@ class Action:
     def __str__(self) -> str:
         stage = "" if self.kind.per == "rank" else self.stage
         microbatch = self.microbatch if self.kind.per == "microbatch" else ""
-        return f"{stage}{self.kind.letters}{microbatch}"
+        return f"{stage}{self.op}{microbatch}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +146,7 @@ class Program:
 
     schedule: str
     params: Mapping[str, Value]
-    ranks: int
+    num_ranks: int
     pipes: tuple[Pipe, ...]
     kinds: tuple[Kind, ...]
     actions: Sequence[tuple[Action, ...]]
@@ -147,7 +155,7 @@ class Program:
     _native: _ppcc.Program | None = field(repr=False)
     _text: str = field(repr=False)
     _head: Mapping[str, Any] = field(repr=False)
-    backward: bool = True
+    has_backward: bool = True
     """False for a forward-only program."""
     transports: tuple[str, ...] = ()
     """Those under which it is proven not to hang."""
@@ -155,28 +163,28 @@ class Program:
     """Pairs of ranks in the order in which they connect first."""
 
     @staticmethod
-    def of_native(native: _ppcc.Program) -> Program:
+    def from_native(native: _ppcc.Program) -> Program:
         """What the compiler holds."""
-        return _read(json.loads(native.head()), Rows.of_native(native), native)
+        return _read(json.loads(native.header_json()), Rows.from_native(native), native)
 
     @staticmethod
     def from_json(text: str) -> Program:
         """Reads what the compiler writes. Raises Error for other text, CompileError for a program that is wrong."""
-        document = read_document(text)
+        document = parse_program_json(text)
         if "families" in document:
             return _for_all(document, text)
         version = document.get("version")
         if version in (2, 3) and "loops" in document:  # The compiler writes loops out.
-            return Program.of_native(compiled(["-", "--from=json", "--comm-order=none"], text))
+            return Program.from_native(compile_native(["-", "--from=json", "--comm-order=none"], text))
         if version not in (1, 3):
             raise Error(f"a program of version {version}, which this package does not know")
-        check_head(document)
-        return _read(document, check_rows(document), None, text)
+        validate_header(document)
+        return _read(document, validate_rows(document), None, text)
 
     def at(self, **values: int) -> Program:
         """Of a program for all values of a parameter (docs/every-m.md) that of one: `program.at(M=1000)`."""
         chosen = [f"-D{name}={value}" for name, value in values.items()]
-        return Program.of_native(compiled(["-", "--from=json", *chosen], self.json))
+        return Program.from_native(compile_native(["-", "--from=json", *chosen], self.json))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
@@ -214,7 +222,7 @@ class Program:
         return self._rows.rank(rank)
 
     @property
-    def microbatches(self) -> int:
+    def num_microbatches(self) -> int:
         """How many microbatches all pipes have together."""
         return sum(len(pipe.microbatches) for pipe in self.pipes)
 
@@ -223,11 +231,16 @@ class Program:
         """The schedule with its parameters: `dualpipe(P=8, M=20)`."""
         return f"{self.schedule}({', '.join(f'{name}={value}' for name, value in self.params.items())})"
 
-    def stages_of(self, rank: int) -> tuple[tuple[Pipe, int], ...]:
+    def local_stages(self, rank: int) -> tuple[tuple[Pipe, int], ...]:
         """The stages that live on a rank, pipe after pipe, ascending."""
         return tuple(
             (pipe, stage) for pipe in self.pipes for stage, home in enumerate(pipe.rank_of_stage) if home == rank
         )
+
+    ranks = Renamed("num_ranks")
+    microbatches = Renamed("num_microbatches")
+    backward = Renamed("has_backward")
+    stages_of = Renamed("local_stages")
 
     def groups(self, rank: int) -> Iterator[Group]:
         """What a rank runs at one time, in order."""
@@ -248,15 +261,15 @@ class Program:
 
         `costs` are by name, `{"F": 1, "B": 2, "latency": 0.1}`, or the path of a file; they stand above the program's own.
         """
-        text = self._emit("report-json", *cost_options(costs), *choice("--transport", transport))
+        text = self._emit("report-json", *cost_options(costs), *option_argument("--transport", transport))
         return Report.from_json(json.loads(text))
 
     def timeline(
         self, costs: Costs | None = None, *, transport: str | None = None, width: int | None = None
     ) -> Timeline:
         """A picture of its run; it shows itself in a notebook."""
-        options = [*cost_options(costs), *choice("--transport", transport)]
-        sized = choice("--width", width)
+        options = [*cost_options(costs), *option_argument("--transport", transport)]
+        sized = option_argument("--width", width)
         return Timeline(
             self.name, lambda format, *more: self._emit(format, *options, *([] if format == "html" else sized), *more)
         )
@@ -277,7 +290,7 @@ class Program:
         if format not in emitters:
             raise ValueError(f"format is {format!r}, but must be one of {', '.join(emitters)}")
         version = torch_version or _installed_torch()
-        options = [*choice("--torch-version", version), *(["--torch-fsdp"] if fsdp else [])]
+        options = [*option_argument("--torch-version", version), *(["--torch-fsdp"] if fsdp else [])]
         return self._emit(emitters[format], *options)
 
     def emit(self, format: str, *options: str) -> str:
@@ -291,11 +304,11 @@ class Program:
         return run(["-", "--from=json", f"--emit={format}", *order, *options], text=self.json)
 
     def __str__(self) -> str:
-        rows = (" ".join(map(str, self.groups(rank))) for rank in range(self.ranks))
+        rows = (" ".join(map(str, self.groups(rank))) for rank in range(self.num_ranks))
         return "\n".join(f"rank {rank}: {row}" for rank, row in enumerate(rows))
 
     def __repr__(self) -> str:
-        return f"<Program {self.name}: {self.ranks} ranks, {len(self._rows)} rows>"
+        return f"<Program {self.name}: {self.num_ranks} ranks, {len(self._rows)} rows>"
 
     def _repr_html_(self) -> str:
         return self.timeline()._repr_html_()
@@ -323,8 +336,8 @@ def _kind(row: dict[str, Any]) -> Kind:
 def _for_all(document: dict[str, Any], text: str) -> Program:
     """A head without actions, from which at() takes programs."""
     head = document | {"params": {}, "sites": [[-1, 0, 0, 0]], "phases": [""]}
-    check_head(head)
-    return _read(head, Rows.of_lists(Columns._fields, [[]] * document["ranks"]), None, text)
+    validate_header(head)
+    return _read(head, Rows.from_lists(Columns._fields, [[]] * document["ranks"]), None, text)
 
 
 def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, text: str = "") -> Program:
@@ -362,7 +375,7 @@ def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, te
     return Program(
         schedule=document["schedule"],
         params=document["params"],
-        ranks=document["ranks"],
+        num_ranks=document["ranks"],
         pipes=pipes,
         kinds=kinds,
         actions=Actions(rows, actions),
@@ -370,7 +383,7 @@ def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, te
         _native=native,
         _text=text,
         _head={key: value for key, value in document.items() if key != "actions"},
-        backward=document["backward"],
+        has_backward=document["backward"],
         transports=tuple(document.get("transports", ())),
         preconnect=tuple((low, high) for low, high in document.get("preconnect", ())),
     )

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._deprecated import Renamed
+
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
@@ -17,7 +19,7 @@ class Bubble:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LiveActivations:
     """What a rank holds of a stage at its peak: microbatches, the first and the last of them, and how much."""
 
     pipe: str
@@ -56,11 +58,13 @@ class RankReport:
     peak_memory: float
     peak_at: float | None
     peak_action: str | None
-    peak_held: tuple[Held, ...]
+    peak_live: tuple[LiveActivations, ...]
     static_memory: float
     final_memory: float
     memory_limit: float | None
     bubbles: tuple[Bubble, ...]
+
+    peak_held = Renamed("peak_live")
 
     @property
     def bubble(self) -> float:
@@ -133,9 +137,9 @@ def _rank(row: Mapping[str, Any]) -> RankReport:
         peak_memory=row["peak_memory"],
         peak_at=row.get("peak_at"),
         peak_action=row.get("peak_action"),
-        peak_held=tuple(
-            Held(held["pipe"], held["stage"], held["microbatches"], held["first"], held["last"], held["memory"])
-            for held in row.get("peak_held", ())
+        peak_live=tuple(
+            LiveActivations(held["pipe"], held["stage"], held["microbatches"], held["first"], held["last"], held["memory"])
+            for held in row.get("peak_live", ())
         ),
         static_memory=row["static_memory"],
         final_memory=row["final_memory"],

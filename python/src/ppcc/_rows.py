@@ -31,17 +31,17 @@ class Columns(NamedTuple):
 class Rows:
     """The columns of all ranks."""
 
-    def __init__(self, columns: Columns, starts: Sequence[int]) -> None:
+    def __init__(self, columns: Columns, rank_offsets: Sequence[int]) -> None:
         self._columns = columns
-        self._starts = starts
+        self._starts = rank_offsets
 
     @staticmethod
-    def of_native(program: _ppcc.Program) -> Rows:
+    def from_native(program: _ppcc.Program) -> Rows:
         columns = Columns(*(memoryview(program.column(name)) for name in Columns._fields))
-        return Rows(columns, program.starts())
+        return Rows(columns, program.rank_offsets())
 
     @staticmethod
-    def of_lists(names: Sequence[str], ranks: Sequence[Sequence[Sequence[int]]]) -> Rows:
+    def from_lists(names: Sequence[str], ranks: Sequence[Sequence[Sequence[int]]]) -> Rows:
         """From lists of rows, whose values are called so."""
         columns = Columns(
             *(
@@ -49,10 +49,10 @@ class Rows:
                 for position in map(names.index, Columns._fields)
             )
         )
-        starts = [0]
+        rank_offsets = [0]
         for rows in ranks:
-            starts.append(starts[-1] + len(rows))
-        return Rows(columns, starts)
+            rank_offsets.append(rank_offsets[-1] + len(rows))
+        return Rows(columns, rank_offsets)
 
     def __len__(self) -> int:
         return self._starts[-1]

@@ -28,7 +28,7 @@ def run(arguments: Sequence[str], text: str | None = None) -> str:
     return output
 
 
-def compiled(arguments: Sequence[str], text: str | None = None) -> _ppcc.Program:
+def compile_native(arguments: Sequence[str], text: str | None = None) -> _ppcc.Program:
     """What a command line compiles; otherwise as `run`."""
     code, _, errors, program = _ppcc.compile([*arguments, "--diagnostics-format=json"], text)
     _report(code, errors)
@@ -77,7 +77,7 @@ def cost_options(costs: Costs | None) -> list[str]:
     return [f"--costs={os.fspath(costs)}"]
 
 
-def choice(option: str, value: Value | Sequence[str] | None) -> list[str]:
+def option_argument(option: str, value: Value | Sequence[str] | None) -> list[str]:
     """The option with its value or values; nothing for None."""
     if value is None:
         return []

@@ -11,7 +11,7 @@ from pathlib import Path
 from ._diagnostics import CompileError
 
 
-def frame(title: str, page: str) -> str:
+def iframe(title: str, page: str) -> str:
     """A page in a frame of its own, for notebooks, so that its styles and scripts stay there."""
     return (
         f'<iframe title="{escape(title)}" srcdoc="{escape(page)}" sandbox="allow-scripts" '
@@ -56,7 +56,7 @@ class Timeline:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        return frame(self._name, self.html)
+        return iframe(self._name, self.html)
 
     def _repr_svg_(self) -> str | None:
         """For viewers of notebooks that run no scripts; nothing of runs that are too large for it."""

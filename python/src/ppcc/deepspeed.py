@@ -16,41 +16,43 @@ from deepspeed.runtime.pipe.dualpipev import DualPipeVEngine
 from deepspeed.runtime.pipe.engine import PipelineEngine
 
 from ._program import Action, Program
-from .torch._errors import RuntimeMisuse
-from .torch._groups import agree_on, together
-from .torch._stage_checks import REMEDIES, check_stage
+from ._deprecated import renamed_arguments
+from .torch._errors import UsageError
+from .torch._groups import check_same_program, together
+from .torch._unsupported_stages import UNSUPPORTED_WRAPPERS, check_stage
 
 __all__ = ["ProgramSchedule", "install"]
 
-_REMEDIES = dict.fromkeys(REMEDIES, "leave it out, since the engine averages over data-parallel ranks itself")
+_UNSUPPORTED_WRAPPERS = dict.fromkeys(UNSUPPORTED_WRAPPERS, "leave it out, since the engine averages over data-parallel ranks itself")
 
 
-def install(engine: PipelineEngine, program: Program, *, whole_backward: bool = False) -> None:
+@renamed_arguments(whole_backward="full_backward")
+def install(engine: PipelineEngine, program: Program, *, full_backward: bool = False) -> None:
     """Lets train_batch() run a program. Evaluation keeps DeepSpeed's order.
 
-    DeepSpeed computes both gradients at once. With `whole_backward` it does so where the program has I, and nothing where it has
-    W; without it such programs are refused. All ranks call it together. Raises RuntimeMisuse for what the engine does not
+    DeepSpeed computes both gradients at once. With `full_backward` it does so where the program has I, and nothing where it has
+    W; without it such programs are refused. All ranks call it together. Raises UsageError for what the engine does not
     have, and where ranks have different programs.
     """
     group = engine.grid.get_pipe_parallel_group()
-    agree_on(program, group)
+    check_same_program(program, group)
     with together(group):
-        check_stage(engine.module, "the module of the engine", splits=False, remedies=_REMEDIES)
-    made = ProgramSchedule(program, engine, whole_backward=whole_backward)
+        check_stage(engine.module, "the module of the engine", has_split_backward=False, unsupported=_UNSUPPORTED_WRAPPERS)
+    made = ProgramSchedule(program, engine, full_backward=full_backward)
     engine._train_schedule = lambda: made
 
 
 class ProgramSchedule(schedule.PipeSchedule):
     """The list of a rank in DeepSpeed's instructions."""
 
-    def __init__(self, program: Program, engine: PipelineEngine, *, whole_backward: bool = False) -> None:
+    def __init__(self, program: Program, engine: PipelineEngine, *, full_backward: bool = False) -> None:
         super().__init__(micro_batches=engine.micro_batches, stages=engine.num_stages, stage_id=engine.stage_id)
         self._program = program
         self._ranks = [
-            [action for action in actions if not (whole_backward and action.kind.letters == "W")]
+            [action for action in actions if not (full_backward and action.op == "W")]
             for actions in program.actions
         ]
-        self._instructions_of = {**_INSTRUCTIONS, **({"I": schedule.BackwardPass} if whole_backward else {})}
+        self._instructions_of = {**_INSTRUCTIONS, **({"I": schedule.BackwardPass} if full_backward else {})}
         self._two = isinstance(engine, DualPipeVEngine)
         self._check()
         self._actions = self._ranks[self.stage_id]
@@ -69,10 +71,10 @@ class ProgramSchedule(schedule.PipeSchedule):
         phase = int(action.stage >= self.stages)
         where = {"phase": phase} if self._two else {}
         slot = self._slots[action.stage, action.microbatch]
-        made = self._instructions_of[action.kind.letters](slot, **where)
+        made = self._instructions_of[action.op](slot, **where)
         if action.kind.is_message and self._two:
             return [made, schedule.CommitP2P()]
-        if action.kind.letters == "F" and self._loads(action.stage):
+        if action.op == "F" and self._loads(action.stage):
             return [schedule.LoadMicroBatch(slot), made]
         return [made]
 
@@ -94,36 +96,36 @@ class ProgramSchedule(schedule.PipeSchedule):
                 slots[key] = min(free)
                 free.remove(slots[key])
                 used = max(used, slots[key] + 1)
-            elif action.kind.letters == ("B" if action.stage == 0 else "SEND_B"):
+            elif action.op == ("B" if action.stage == 0 else "SEND_B"):
                 free.append(slots[key])
         return slots
 
     def _check(self) -> None:
         program = self._program
         engine = "DualPipeVEngine" if self._two else "PipelineEngine"
-        if program.ranks != self.stages:
-            raise RuntimeMisuse(f"the program is for {program.ranks} ranks, but the engine has {self.stages}")
-        if program.microbatches != self.micro_batches:
-            raise RuntimeMisuse(
-                f"the program is for {program.microbatches} microbatches, but gradient_accumulation_steps is {self.micro_batches}"
+        if program.num_ranks != self.stages:
+            raise UsageError(f"the program is for {program.num_ranks} ranks, but the engine has {self.stages}")
+        if program.num_microbatches != self.micro_batches:
+            raise UsageError(
+                f"the program is for {program.num_microbatches} microbatches, but gradient_accumulation_steps is {self.micro_batches}"
             )
-        ranks = tuple(range(program.ranks))
+        ranks = tuple(range(program.num_ranks))
         if [pipe.rank_of_stage for pipe in program.pipes] != [ranks + ranks[::-1] if self._two else ranks]:
-            raise RuntimeMisuse(f"{engine} has {'two stages on each rank, in a V' if self._two else 'one stage on each rank, in their order'}")
+            raise UsageError(f"{engine} has {'two stages on each rank, in a V' if self._two else 'one stage on each rank, in their order'}")
         (pipe,) = program.pipes
         if pipe.skip_edges or pipe.gaps or pipe.slices > 1:
-            raise RuntimeMisuse(f"{engine} hands whole microbatches from each stage to the next")
+            raise UsageError(f"{engine} hands whole microbatches from each stage to the next")
         for action in (action for actions in self._ranks for action in actions):  # All ranks refuse together.
-            if action.kind.letters in ("I", "W") and action.kind.letters not in self._instructions_of:
-                raise RuntimeMisuse(f"{engine} computes both gradients at once, but the program has `{action}`: say whole_backward=True")
-            if action.kind.letters not in self._instructions_of:
-                raise RuntimeMisuse(f"{engine} has no `{action.kind.letters}`")
+            if action.op in ("I", "W") and action.op not in self._instructions_of:
+                raise UsageError(f"{engine} computes both gradients at once, but the program has `{action}`: say full_backward=True")
+            if action.op not in self._instructions_of:
+                raise UsageError(f"{engine} has no `{action.op}`")
             if action.kind.is_message and action.group is not None:
-                raise RuntimeMisuse(f"{engine} sends the shapes of a first message ahead, which a batch would wait for: compile without fuse")
-        if not program.has_messages() and program.ranks > 1:
-            raise RuntimeMisuse("the program has no messages: compile it with a comm_order other than `none`")
+                raise UsageError(f"{engine} sends the shapes of a first message ahead, which a batch would wait for: compile without fuse")
+        if not program.has_messages() and program.num_ranks > 1:
+            raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
         if "rendezvous" not in program.transports:
-            raise RuntimeMisuse(f"{engine} waits for each message: compile with transport='rendezvous', which proves that it does not hang")
+            raise UsageError(f"{engine} waits for each message: compile with transport='rendezvous', which proves that it does not hang")
         self._check_order(engine)
 
     def _check_order(self, engine: str) -> None:
@@ -131,16 +133,16 @@ class ProgramSchedule(schedule.PipeSchedule):
         (pipe,) = self._program.pipes
         for stage, rank in enumerate(pipe.rank_of_stage):
             actions = [action for action in self._ranks[rank] if action.stage == stage]
-            computes = [(action.kind.letters == "F", action.microbatch) for action in actions if action.kind.is_compute]
+            computes = [(action.op == "F", action.microbatch) for action in actions if action.kind.is_compute]
             forwards = [microbatch for is_forward, microbatch in computes if is_forward]
             if self._loads(stage) and forwards != sorted(forwards):
-                raise RuntimeMisuse(f"{engine} reads the data in its order, but the forwards of stage {stage} come in another")
+                raise UsageError(f"{engine} reads the data in its order, but the forwards of stage {stage} come in another")
             if not self._two and stage == self.stages - 1 and computes[::2] != [(True, m) for _, m in computes[1::2]]:
-                raise RuntimeMisuse(f"{engine} keeps one loss: at the last stage each backward has to follow its forward")
+                raise UsageError(f"{engine} keeps one loss: at the last stage each backward has to follow its forward")
         for actions in self._ranks if not self._two else []:
-            gradients = [action.microbatch for action in actions if action.kind.letters in ("RECV_B", "B", "I")]
+            gradients = [action.microbatch for action in actions if action.op in ("RECV_B", "B", "I")]
             if actions[0].stage < self.stages - 1 and gradients[::2] != gradients[1::2]:
-                raise RuntimeMisuse(f"{engine} keeps one gradient: each backward has to come before the next one is received")
+                raise UsageError(f"{engine} keeps one gradient: each backward has to come before the next one is received")
 
 
 _INSTRUCTIONS = {

@@ -83,13 +83,13 @@ def assert_same_gradients(module: nn.Module, wanted: nn.Module, label: str) -> N
         assert difference <= TOLERANCE, f"{label}: {name} is off by {difference}"
 
 
-def pipelines(rank: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
+def make_pipeline_groups(rank: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
     """Of four processes: the pipeline of this one, and those with its stages in both pipelines."""
     made: list[Any] = [dist.new_group(ranks) for ranks in ([0, 1], [2, 3], [0, 2], [1, 3])]
     return made[rank // 2], made[2 + rank % 2]
 
 
-def halves(rank: int, microbatches: int) -> tuple[Tensor, Tensor]:
+def batch_of_rank(rank: int, microbatches: int) -> tuple[Tensor, Tensor]:
     """What the pipeline of a process trains on, of twice as many microbatches."""
     batch, target = (tensor.chunk(2)[rank // 2] for tensor in make_batch(2 * microbatches))
     return batch, target

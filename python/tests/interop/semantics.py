@@ -9,7 +9,7 @@ from typing import Any
 
 import ppcc
 import torch
-from ppcc.torch import give_way, interleave
+from ppcc.torch import yield_to_other, interleave
 from torch import Tensor, nn
 from torch._subclasses import FakeTensor
 
@@ -49,7 +49,7 @@ class Exchange(torch.autograd.Function):
 
 def exchange(name: str, log: list[str]) -> None:
     log.append(f"{name}+")
-    give_way()
+    yield_to_other()
     log.append(f"{name}-")
 
 
@@ -64,7 +64,7 @@ class Block(nn.Module):
         self.weight = nn.Parameter((0.75 * numbers(first, width, width)).to(kind))
         self.bias = nn.Parameter((0.2 * numbers(first + width * width, width)).to(kind))
         self.computes = type_of(case, "computes")
-        self.number, self.log, self.gives_way = number, log, bool(case.get("overlaps"))
+        self.number, self.log, self.yields = number, log, bool(case.get("overlaps"))
         self.overflows = False
 
     def forward(self, x: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ class Block(nn.Module):
 
     def exchanged(self, x: Tensor, which: int) -> Tensor:
         apply: Any = Exchange.apply
-        return apply(x, 2 * self.number + which, self.log) if self.gives_way else x
+        return apply(x, 2 * self.number + which, self.log) if self.yields else x
 
 
 def blocks(case: Case, log: list[str]) -> list[Block]:
@@ -160,7 +160,7 @@ def exchanges(program: ppcc.Program, rank: int) -> list[str]:
     """The order of what gives way in a step: in a group of a forward and a backward these take turns."""
     found: list[str] = []
     for group in program.groups(rank):
-        lists = [(action.kind.letters == "F", _of_action(program, action)) for action in group.actions if not action.kind.is_message]
+        lists = [(action.op == "F", _of_action(program, action)) for action in group.actions if not action.kind.is_message]
         halves = [[name for is_forward, names in lists if is_forward == half for name in names] for half in (True, False)]
         if {is_forward for is_forward, _ in lists} != {True, False}:
             found += [f"{name}{end}" for _, names in lists for name in names for end in "+-"]
@@ -176,7 +176,7 @@ def exchanges(program: ppcc.Program, rank: int) -> list[str]:
 
 def _of_action(program: ppcc.Program, action: ppcc.Action) -> list[str]:
     """The input of the first stage needs no gradient: there W does what B does elsewhere, but for the first exchange."""
-    letters, per_stage = action.kind.letters, SUITE["blocks"] // program.pipes[0].num_stages
+    letters, per_stage = action.op, SUITE["blocks"] // program.pipes[0].num_stages
     numbers = range(2 * per_stage * action.stage, 2 * per_stage * (action.stage + 1))
     if letters == "F":
         return [f"F{number}" for number in numbers]
@@ -193,7 +193,7 @@ def expected(case: Case) -> dict[str, Any]:
     found = reference(case)
     if case.get("overlaps"):
         programs = [compiled(case, number) for number in range(len(case["runs"]))]
-        found["exchanges"] = [[exchanges(program, rank) for rank in range(program.ranks)] for program in programs]
+        found["exchanges"] = [[exchanges(program, rank) for rank in range(program.num_ranks)] for program in programs]
     return found
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import ppcc
 import pytest
 import torch
-from ppcc.torch import Runtime, RuntimeMisuse
-from ppcc.torch._step import PERFORMS
-from ppcc.torch._sums import Sums
+from ppcc.torch import Runtime, UsageError
+from ppcc.torch._step import ACTION_FUNCTIONS
+from ppcc.torch._async_reduce import AsyncReducer
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -22,11 +22,11 @@ from .models import (
     Block,
     Plain,
     assert_same_gradients,
-    halves,
+    batch_of_rank,
     loss_fn,
     make_batch,
     make_stages,
-    pipelines,
+    make_pipeline_groups,
     reference,
 )
 
@@ -39,7 +39,7 @@ def compiled(name: str, rules: list[str], **params: int) -> ppcc.Program:
 
 
 def letters(program: ppcc.Program) -> set[str]:
-    return {action.kind.letters for actions in program.actions for action in actions}
+    return {action.op for actions in program.actions for action in actions}
 
 
 # What is kept of a forward.
@@ -49,10 +49,10 @@ def run_keeping(rank: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = max(pipe.num_stages for pipe in program.pipes)
-        wanted, losses = reference(count, program.microbatches)
+        wanted, losses = reference(count, program.num_microbatches)
         modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
-        batch, target = make_batch(program.microbatches)
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+        batch, target = make_batch(program.num_microbatches)
         result = Runtime(program, mine, loss_fn=loss_fn).step(batch, target=target)
         for stage, module in mine.items():
             assert_same_gradients(module, wanted[stage], f"{program.name} {letters(program)}, rank {rank}, stage {stage}")
@@ -162,9 +162,9 @@ class Watched(nn.Module):
         return output
 
 
-def is_gone(reference: StorageWeakRef, patience: float) -> bool:
+def is_gone(reference: StorageWeakRef, timeout: float) -> bool:
     """Whether memory is free, or becomes so: a send is waited for beside the step."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + timeout
     while not reference.expired() and time.monotonic() < end:
         time.sleep(0.01)
     return bool(reference.expired())
@@ -193,7 +193,7 @@ def test_released_outputs_leave_memory() -> None:
     spawn.run(run_releasing, RANKS, [program.json for program in programs], [False, True])
 
 
-def test_offloaded_memory_leaves_the_device() -> None:
+def test_offload_frees_device_memory() -> None:
     def step(rules: list[str]) -> list[bool]:
         wanted, _ = reference(1, 2, Watched)
         (module,) = make_stages(1, Watched)
@@ -212,12 +212,12 @@ def test_offloaded_memory_leaves_the_device() -> None:
     assert step(["offload"]) == [True, True]
 
 
-def test_what_is_on_the_host_is_not_used() -> None:
+def test_offloaded_activations_must_be_reloaded() -> None:
     program = compiled("gpipe", ["offload"], P=1, M=1)
     late = ppcc.Program.from_json(program.json.replace('"RELOAD"', '"LOADED"'))
     batch, target = make_batch(1)
     runtime = Runtime(late, {0: make_stages(1)[0]}, loss_fn=loss_fn, handlers={"LOADED": lambda action: None})
-    with pytest.raises(RuntimeMisuse, match="0B0 needs what is still on the host"):
+    with pytest.raises(UsageError, match="0B0 needs what is still on the host"):
         runtime.step(batch, target=target)
 
 
@@ -243,11 +243,11 @@ def run_tied(rank: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = max(pipe.num_stages for pipe in program.pipes)
-        wanted = tied_reference(count, program.microbatches)
+        wanted = tied_reference(count, program.num_microbatches)
         modules = make_stages(count, Plain)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
         runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[TIE])
-        batch, target = make_batch(program.microbatches)
+        batch, target = make_batch(program.num_microbatches)
         runtime.step(batch, target=target)
         for stage, module in mine.items():
             assert_same_gradients(module, wanted[stage], f"{program.name} {letters(program)}, rank {rank}, stage {stage}")
@@ -271,15 +271,15 @@ def test_tied_weights_have_one_gradient() -> None:
 
 
 def run_data_parallel(rank: int, texts: list[str]) -> None:
-    pipeline, copies = pipelines(rank)
+    pipeline, copies = make_pipeline_groups(rank)
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = max(pipe.num_stages for pipe in program.pipes)
-        wanted, _ = reference(count, 2 * program.microbatches)
+        wanted, _ = reference(count, 2 * program.num_microbatches)
         modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank % 2)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank % 2)}
         runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies})
-        batch, target = halves(rank, program.microbatches)
+        batch, target = batch_of_rank(rank, program.num_microbatches)
         runtime.step(batch, target=target)
         for stage, module in mine.items():
             assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
@@ -294,34 +294,34 @@ def test_gradients_of_copies_are_averaged() -> None:
     spawn.run(run_data_parallel, 2 * RANKS, [program.json for program in programs])
 
 
-def run_beside(rank: int, text: str) -> None:
+def run_async_reduction(rank: int, text: str) -> None:
     """Those of the other copy come late to each sum, so that here none can end before what follows it."""
     program = ppcc.Program.from_json(text)
-    pipeline, copies = pipelines(rank)
+    pipeline, copies = make_pipeline_groups(rank)
     modules = make_stages(program.pipes[0].num_stages)
-    mine = {stage: modules[stage] for _, stage in program.stages_of(rank % 2)}
+    mine = {stage: modules[stage] for _, stage in program.local_stages(rank % 2)}
     runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies})
     log: list[str] = []
-    begin, settle, backward = Sums.begin, Sums._settle_one, PERFORMS["B"]
+    begin, settle, backward = AsyncReducer.begin, AsyncReducer._settle_one, ACTION_FUNCTIONS["B"]
 
-    def begun(self: Sums, *args: Any) -> None:
+    def begun(self: AsyncReducer, *args: Any) -> None:
         if rank >= 2:
             time.sleep(0.2)
         before = len(self._pending)
         begin(self, *args)
         log.append(f"begun {len(self._pending) - before}")
 
-    def settled(self: Sums) -> None:
+    def settled(self: AsyncReducer) -> None:
         settle(self)
         log.append("waited for")
 
     def performed(step: Any, action: ppcc.Action) -> None:
         backward(step, action)
-        ended = [one.work.is_completed() for one in step._linked.reductions._underway._pending]
+        ended = [one.work.is_completed() for one in step._linked.reductions._in_flight._pending]
         log.append(f"backward beside {ended}")
 
-    Sums.begin, Sums._settle_one, PERFORMS["B"] = begun, settled, performed  # type: ignore[method-assign]
-    batch, target = halves(rank, program.microbatches)
+    AsyncReducer.begin, AsyncReducer._settle_one, ACTION_FUNCTIONS["B"] = begun, settled, performed  # type: ignore[method-assign]
+    batch, target = batch_of_rank(rank, program.num_microbatches)
     runtime.step(batch, target=target)
     # All weights of a stage are one bucket, and the sums of both stages are waited for at the end.
     first = log.index("begun 1")
@@ -332,22 +332,22 @@ def run_beside(rank: int, text: str) -> None:
         assert backwards[0] == "backward beside [False]", log
 
 
-def test_sums_run_beside_the_backward() -> None:
-    spawn.run(run_beside, 2 * RANKS, compiled("interleaved_1f1b", ["reduce_grads"], P=RANKS, M=4).json)
+def test_reductions_overlap_the_backward() -> None:
+    spawn.run(run_async_reduction, 2 * RANKS, compiled("interleaved_1f1b", ["reduce_grads"], P=RANKS, M=4).json)
 
 
 def run_sharded(rank: int, texts: list[str]) -> None:
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import fully_shard
 
-    pipeline, copies = pipelines(rank)
+    pipeline, copies = make_pipeline_groups(rank)
     mesh = DeviceMesh.from_group(copies, "cpu")
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = program.pipes[0].num_stages
-        wanted, _ = reference(count, 2 * program.microbatches)
+        wanted, _ = reference(count, 2 * program.num_microbatches)
         modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank % 2)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank % 2)}
         for module in mine.values():
             for part in (module.up, module.down, module):  # type: ignore[attr-defined]
                 fully_shard(part, mesh=mesh)
@@ -360,7 +360,7 @@ def run_sharded(rank: int, texts: list[str]) -> None:
             groups={"data_parallel": copies},
             handlers={"PROBE": lambda action, seen=seen: seen.append(is_gathered(runtime.module(action)))},  # type: ignore[misc]
         )
-        batch, target = halves(rank, program.microbatches)
+        batch, target = batch_of_rank(rank, program.num_microbatches)
         for _ in range(2):
             for module in mine.values():
                 module.zero_grad()
@@ -377,9 +377,9 @@ def run_sharded_steps(rank: int, text: str) -> None:
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import fully_shard
 
-    pipeline, copies = pipelines(rank)
+    pipeline, copies = make_pipeline_groups(rank)
     program = ppcc.Program.from_json(text)
-    wanted, _ = reference(RANKS, 2 * program.microbatches)
+    wanted, _ = reference(RANKS, 2 * program.num_microbatches)
     stage = rank % 2
     module = make_stages(RANKS)[stage]
     fully_shard(module, mesh=DeviceMesh.from_group(copies, "cpu"))
@@ -395,7 +395,7 @@ def run_sharded_steps(rank: int, text: str) -> None:
         validate=lambda: rank != 3 or fine,
     )
     torch.optim.SGD(wanted[stage].parameters(), lr=0.1).step()
-    batch, target = halves(rank, program.microbatches)
+    batch, target = batch_of_rank(rank, program.num_microbatches)
     for fine, expected in ((True, True), (False, False)):
         optimizer.zero_grad()
         assert runtime.step(batch, target=target).stepped is expected
@@ -405,7 +405,7 @@ def run_sharded_steps(rank: int, text: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(torch.distributed.fsdp.FSDPModule, "finalize_backward"), reason="needs PyTorch 2.15")
-def test_all_copies_take_a_step_back_together() -> None:
+def test_all_replicas_roll_back_together() -> None:
     program = compiled("one_f_one_b", ["fsdp", "reduce_grads", "step(validate: true)"], P=RANKS, M=4)
     spawn.run(run_sharded_steps, 2 * RANKS, program.json)
 
@@ -446,13 +446,13 @@ def run_stepping(rank: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = max(pipe.num_stages for pipe in program.pipes)
-        wanted, _ = reference(count, program.microbatches)
+        wanted, _ = reference(count, program.num_microbatches)
         modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
         weights = [weight for module in mine.values() for weight in module.parameters()]
         optimizer = torch.optim.Adam(weights)
         runtime = Runtime(program, mine, loss_fn=loss_fn, optimizer=optimizer)
-        batch, target = make_batch(program.microbatches)
+        batch, target = make_batch(program.num_microbatches)
         assert runtime.step(batch, target=target).stepped is True
         for stage, module in mine.items():
             assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
@@ -486,7 +486,7 @@ def sorted_state(optimizer: torch.optim.Optimizer) -> list[tuple[tuple[int, str]
     )
 
 
-def test_the_optimizer_steps_and_can_take_it_back() -> None:
+def test_optimizer_steps_and_rolls_back() -> None:
     programs = [
         compiled("one_f_one_b", ["step"], P=RANKS, M=4),
         compiled("zero_bubble_v", ["step(validate: true)"], P=RANKS, M=4),
@@ -509,7 +509,7 @@ def test_gradients_of_several_steps_are_reduced_once() -> None:
         assert got.grad is not None and want.grad is not None and torch.allclose(got.grad, 2 * want.grad)
 
 
-def test_whoever_validates_is_asked() -> None:
+def test_validate_hook_is_called_on_each_rank() -> None:
     (module,) = make_stages(1)
     before = [weight.detach().clone() for weight in module.parameters()]
     optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
@@ -524,11 +524,11 @@ def test_whoever_validates_is_asked() -> None:
 
 
 def refused(reason: str, make: Callable[[], object]) -> None:
-    with pytest.raises(RuntimeMisuse, match=reason):
+    with pytest.raises(UsageError, match=reason):
         make()
 
 
-def test_what_an_action_needs_is_asked_for() -> None:
+def test_actions_require_their_arguments() -> None:
     stages = {0: make_stages(1)[0]}
 
     def runtime(rules: list[str], **options: Any) -> Runtime:
@@ -560,7 +560,7 @@ schedule crossed() {
 """
 
 
-def test_sums_come_in_one_order() -> None:
+def test_reductions_have_one_order() -> None:
     stages = dict(enumerate(make_stages(2, Plain)))
     program = ppcc.compile_source(CROSSED)
     refused("`REDUCE_GRAD` comes before `REDUCE_EMBEDDING` at one stage", lambda: Runtime(program, stages, loss_fn=loss_fn, tied=[TIE]))

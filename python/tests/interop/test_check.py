@@ -7,7 +7,7 @@ from typing import Any
 
 import ppcc
 import pytest
-from ppcc.torch import RuntimeMisuse, check
+from ppcc.torch import UsageError, check
 from torch.distributed.pipelining import schedules
 
 from .test_documentation import listing
@@ -44,12 +44,12 @@ def rows_of(program: ppcc.Program, transport: str = "stream") -> list[str]:
 def test_pytorch() -> None:
     found = check(Single(4, 8))
     assert found and "batch[0SEND_F3;0RECV_B0]" in found.listing and found.listing.count("rank") == 4
-    assert "rendezvous" in found.safe and "cannot hang under stream" in str(found)
+    assert "rendezvous" in found.safe_transports and "cannot hang under stream" in str(found)
     assert check(AllFirst(3, 4))
     order = ppcc.compile("interleaved_1f1b", P=2, V=2, M=4, comm_order="late", transport="stream-per-edge")
     late = Lowered(rows_of(order, "stream-per-edge"))
     hangs = check(late)
-    assert not hangs and "stream-per-edge" in hangs.safe
+    assert not hangs and "stream-per-edge" in hangs.safe_transports
     assert "can hang under stream" in str(hangs) and "ranks 0 and 1 wait for each other" in str(hangs)
     assert check(late, transport="stream-per-edge")
     assert check(Lowered(rows_of(ppcc.compile("dualpipe_v", P=2, M=4))))
@@ -57,10 +57,10 @@ def test_pytorch() -> None:
 
 def test_what_is_wrong_under_every_transport() -> None:
     found = check([["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1F0", "1B0", "1SEND_B0"]])
-    assert not found and found.safe == () and "no transport is safe" in str(found)
-    with pytest.raises(RuntimeMisuse, match="a int is no schedule"):
+    assert not found and found.safe_transports == () and "no transport is safe" in str(found)
+    with pytest.raises(UsageError, match="a int is no schedule"):
         check(3)
-    with pytest.raises(RuntimeMisuse, match="decides about them while it runs"):
+    with pytest.raises(UsageError, match="decides about them while it runs"):
         unknown: Any = schedules.PipelineScheduleMulti.__new__(schedules.PipelineScheduleMulti)
         check(unknown)
 
@@ -105,7 +105,7 @@ def test_megatron() -> None:
     ours = ppcc.compile("interleaved_1f1b", P=4, V=2, M=8, comm_order="none")
     assert compute == ours.emit("actions").splitlines()[1].split()[2:]
     assert check(ForwardBackward(ppcc.compile("zb_h1", P=2, M=4)))
-    with pytest.raises(RuntimeMisuse, match="give check\\(\\) `config`"):
+    with pytest.raises(UsageError, match="give check\\(\\) `config`"):
         check(get_forward_backward_func(4, None), microbatches=4)
 
 

@@ -68,10 +68,10 @@ def run_all(rank: int, texts: list[str]) -> None:
     )
     for text in texts:
         run_one(rank, ppcc.Program.from_json(text))
-    from ppcc.torch import RuntimeMisuse
+    from ppcc.torch import UsageError
     from ppcc.torch.d9d import ProgramBuilder
 
-    with pytest.raises(RuntimeMisuse, match="rank 0 has the program .*, but rank 1 has"):
+    with pytest.raises(UsageError, match="rank 0 has the program .*, but rank 1 has"):
         ProgramBuilder(ppcc.compile("zb1p" if rank == 1 else "one_f_one_b", P=RANKS, M=8)).compose(8, RANKS)
 
 
@@ -82,22 +82,22 @@ def run_one(rank: int, program: ppcc.Program) -> None:
     from ppcc.torch.d9d import ProgramBuilder
 
     (pipe,) = program.pipes
-    wanted, _ = reference(pipe.num_stages, program.microbatches)
+    wanted, _ = reference(pipe.num_stages, program.num_microbatches)
     modules = make_stages(pipe.num_stages)
     topology = dict(enumerate(pipe.rank_of_stage))
     mine = [
         PipelineStage(PipelineStageInfo(stage, pipe.num_stages), Stage(modules[stage]), dist.group.WORLD, topology)
-        for _, stage in program.stages_of(rank)
+        for _, stage in program.local_stages(rank)
     ]
     executor = PipelineScheduleExecutor(Context(), mine, ProgramBuilder(program))  # type: ignore[arg-type]
-    batch, target = make_batch(program.microbatches)
-    targets = target.tensor_split(program.microbatches)
+    batch, target = make_batch(program.num_microbatches)
+    targets = target.tensor_split(program.num_microbatches)
     executor.step(
-        batch.tensor_split(program.microbatches),
-        (None,) * program.microbatches,
-        lambda output, microbatch: loss_fn(output, targets[microbatch]) / program.microbatches,
+        batch.tensor_split(program.num_microbatches),
+        (None,) * program.num_microbatches,
+        lambda output, microbatch: loss_fn(output, targets[microbatch]) / program.num_microbatches,
     )
-    for _, stage in program.stages_of(rank):
+    for _, stage in program.local_stages(rank):
         assert_same_gradients(modules[stage], wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
 
 
@@ -106,7 +106,7 @@ def test_gradients_equal_those_without_a_pipeline() -> None:
 
 
 def test_refuses_what_d9d_does_not_have() -> None:
-    from ppcc.torch import RuntimeMisuse
+    from ppcc.torch import UsageError
     from ppcc.torch.d9d import ProgramBuilder
 
     for program, reason in [
@@ -116,7 +116,7 @@ def test_refuses_what_d9d_does_not_have() -> None:
         (ppcc.compile("one_f_one_b", P=2, M=4, rules="recompute"), "d9d has no `R`"),
         (ppcc.compile("seq1f1b", P=2, M=4), "slices of one sequence"),
     ]:
-        with pytest.raises(RuntimeMisuse, match=reason):
+        with pytest.raises(UsageError, match=reason):
             ProgramBuilder(program)
-    with pytest.raises(RuntimeMisuse, match="8 microbatches on 4 ranks, but there are 9 on 4"):
+    with pytest.raises(UsageError, match="8 microbatches on 4 ranks, but there are 9 on 4"):
         ProgramBuilder(programs()[0]).compose(9, 4)

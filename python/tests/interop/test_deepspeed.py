@@ -126,7 +126,7 @@ def run_engines(rank: int) -> None:
     from deepspeed.runtime.pipe import schedule
 
     wanted = [(type(one), one.phase, one.buffer_id) for step in engine._train_schedule() for one in step if isinstance(one, (schedule.ForwardPass, schedule.BackwardPass))]
-    install(engine, program, whole_backward=True)
+    install(engine, program, full_backward=True)
     ours = [(type(one), one.phase, one.buffer_id) for step in engine._train_schedule() for one in step if isinstance(one, (schedule.ForwardPass, schedule.BackwardPass))]
     assert ours == wanted
     assert losses(engine) == losses(make_engine("v"))
@@ -148,7 +148,7 @@ def run_page() -> None:
 
 def run_refusals(linear: Any, v: Any) -> None:
     from ppcc.deepspeed import install
-    from ppcc.torch import RuntimeMisuse
+    from ppcc.torch import UsageError
 
     for engine, program, reason in [
         (linear, compiled("one_f_one_b", P=4), "for 4 ranks, but the engine has 2"),
@@ -158,7 +158,7 @@ def run_refusals(linear: Any, v: Any) -> None:
         (v, compiled("one_f_one_b"), "two stages on each rank, in a V"),
         (v, compiled("interleaved_1f1b", V=2), "two stages on each rank, in a V"),
         (linear, own(SLICED), "whole microbatches"),
-        (linear, compiled("zb_h1"), "both gradients at once, but the program has `.*`: say whole_backward"),
+        (linear, compiled("zb_h1"), "both gradients at once, but the program has `.*`: say full_backward"),
         (linear, compiled("one_f_one_b", rules="recompute"), "has no `R`"),
         (linear, compiled("one_f_one_b", comm_order="none", transport=None), "no messages"),
         (v, own(V, fuse="batch"), "which a batch would wait for"),
@@ -169,15 +169,15 @@ def run_refusals(linear: Any, v: Any) -> None:
     ]:
         try:
             install(engine, program)
-        except RuntimeMisuse as error:
+        except UsageError as error:
             assert re.search(reason, str(error)), (program.name, str(error))
         else:
             raise AssertionError(f"{program.name} is not refused: {reason}")
     linear.module.wrapped = nn.parallel.DistributedDataParallel(layer())
-    with pytest.raises(RuntimeMisuse, match="`wrapped` of the module of the engine is a DistributedDataParallel.*leave it out"):
+    with pytest.raises(UsageError, match="`wrapped` of the module of the engine is a DistributedDataParallel.*leave it out"):
         install(linear, compiled("one_f_one_b"))
     del linear.module.wrapped
-    with pytest.raises(RuntimeMisuse, match="rank 0 has the program one_f_one_b.*, but rank 1 has"):
+    with pytest.raises(UsageError, match="rank 0 has the program one_f_one_b.*, but rank 1 has"):
         install(linear, compiled("gpipe" if dist.get_rank() else "one_f_one_b"))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import ppcc
 import pytest
-from ppcc.torch import Runtime, RuntimeMisuse, load_torch_runtime
+from ppcc.torch import Runtime, UsageError, load_torch_runtime
 from ppcc.torch._channels import Channels
 from torch import device
 from torch.distributed.pipelining import PipelineStage
@@ -54,17 +54,17 @@ def run_pairs(rank: int, cases: list[tuple[str, str]]) -> None:
     for texts in cases:
         programs = list(map(ppcc.Program.from_json, texts))
         stages = make_stages(4, Plain)
-        mine = {stage: stages[stage] for _, stage in programs[0].stages_of(rank)}
+        mine = {stage: stages[stage] for _, stage in programs[0].local_stages(rank)}
         both = f"rank 0 has the program {programs[0].name} with the digest {programs[0].digest}, but rank 1 has .* with {programs[1].digest}"
         both = both.replace("(", r"\(").replace(")", r"\)")
-        with pytest.raises(RuntimeMisuse, match=both):
+        with pytest.raises(UsageError, match=both):
             Runtime(programs[rank], mine, loss_fn=loss_fn)
         runtime = Runtime(programs[0], mine, loss_fn=loss_fn)
-        with pytest.raises(RuntimeMisuse, match=both):
-            runtime.link(programs[rank])
+        with pytest.raises(UsageError, match=both):
+            runtime.set_program(programs[rank])
         if len(programs[0].pipes) == 1:
             count = programs[0].pipes[0].num_stages
-            with pytest.raises(RuntimeMisuse, match=both):
+            with pytest.raises(UsageError, match=both):
                 load_torch_runtime(programs[rank], [PipelineStage(stages[stage], stage, count, device("cpu")) for stage in mine])
 
 
@@ -74,15 +74,15 @@ def test_programs_that_differ_in_one_row_are_refused() -> None:
 
 def run_sizes(rank: int) -> None:
     program = ppcc.compile("one_f_one_b", P=2 + rank, M=4)
-    with pytest.raises(RuntimeMisuse, match="rank 0 has the program one_f_one_b.* but rank 1 has one_f_one_b"):
+    with pytest.raises(UsageError, match="rank 0 has the program one_f_one_b.* but rank 1 has one_f_one_b"):
         Runtime(program, {rank: Plain()}, loss_fn=loss_fn)
     # What one rank finds, all hear.
     same = ppcc.compile("one_f_one_b", P=2, M=4)
-    with pytest.raises(RuntimeMisuse, match="rank 1 has no module for stage 1"):
+    with pytest.raises(UsageError, match="rank 1 has no module for stage 1"):
         Runtime(same, {0: Plain()} if rank == 0 else {}, loss_fn=loss_fn)
 
 
-def test_other_sizes_are_refused() -> None:
+def test_programs_of_other_sizes_are_refused() -> None:
     spawn.run(run_sizes, 2)
 
 
@@ -93,7 +93,7 @@ def test_the_digest_is_that_of_the_compiler() -> None:
         assert program.digest == ppcc.Program.from_json(program.json).digest
 
 
-def test_places_in_the_source_do_not_count() -> None:
+def test_digest_ignores_source_locations() -> None:
     document = json.loads(ppcc.compile("one_f_one_b", P=2, M=4).json)
     column = document["columns"].index("site")
     for rows in document["actions"]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ppcc
 import pytest
 import torch
-from ppcc.torch import Runtime, RuntimeMisuse
-from ppcc.torch._messages import late_receives
+from ppcc.torch import Runtime, UsageError
+from ppcc.torch._messages import first_early_receive
 from torch import Tensor, nn
 
 from . import spawn
@@ -68,12 +68,12 @@ def run_all(rank: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = max(pipe.num_stages for pipe in program.pipes)
-        batch, target = unequal(program.microbatches, 1), unequal(program.microbatches, 2)
+        batch, target = unequal(program.num_microbatches, 1), unequal(program.num_microbatches, 2)
         for make in (make_stages, choosing):
             wanted, modules = make(count), make(count)
             unpipelined(wanted, batch, target)
-            mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
-            runtime = Runtime(program, mine, loss_fn=loss_of, dynamic_shapes=True)
+            mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+            runtime = Runtime(program, mine, loss_fn=loss_of, variable_shapes=True)
             runtime.step(batch, target=target)
             for stage, module in mine.items():
                 assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
@@ -97,9 +97,9 @@ def test_unequal_microbatches_are_asked_for() -> None:
     stages = {0: make_stages(1)[0]}
     batch, target = unequal(3, 1), unequal(3, 2)
     runtime = Runtime(alone(), stages, loss_fn=loss_fn)
-    with pytest.raises(RuntimeMisuse, match="microbatches of several shapes, which needs dynamic_shapes"):
+    with pytest.raises(UsageError, match="microbatches of several shapes, which needs variable_shapes"):
         runtime.step(batch, target=target)
-    with pytest.raises(RuntimeMisuse, match="sequence of 2, but must be of 3 tensors"):
+    with pytest.raises(UsageError, match="sequence of 2, but must be of 3 tensors"):
         runtime.step(batch[:2], target=target)
     runtime.step([batch[0]] * 3, target=[target[0]] * 3)
 
@@ -108,7 +108,7 @@ def test_streams_need_late_receives() -> None:
     """There the order of the posts is what has been proven."""
     program = ppcc.compile("gpipe", P=RANKS, M=3)
     late = ppcc.compile("gpipe", P=RANKS, M=3, comm_order="late")
-    assert late_receives(program.actions[1], program.waits[1]) == "1RECV_F1"
-    assert late_receives(late.actions[1], late.waits[1]) is None
+    assert first_early_receive(program.actions[1], program.waits[1]) == "1RECV_F1"
+    assert first_early_receive(late.actions[1], late.waits[1]) is None
     batched = ppcc.compile("one_f_one_b", P=RANKS, M=3, fuse="megatron")
-    assert late_receives(batched.actions[0], batched.waits[0]) is not None
+    assert first_early_receive(batched.actions[0], batched.waits[0]) is not None

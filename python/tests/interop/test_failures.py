@@ -18,13 +18,13 @@ import ppcc
 import pytest
 import torch
 import torch.distributed as dist
-from ppcc.torch import Runtime, StepFailed
+from ppcc.torch import Runtime, StepError
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 
 from . import spawn
-from .models import Plain, halves, loss_fn, make_batch, make_stages, pipelines
+from .models import Plain, batch_of_rank, loss_fn, make_batch, make_stages, make_pipeline_groups
 from .test_runtime import ELSEWHERE, has_ranks, is_sharded, values
 
 
@@ -62,14 +62,14 @@ class Bad(nn.Module):
 
 def run_failing(rank: int, text: str, bad: int, backward: bool, copies: int, folder: str) -> None:
     program = ppcc.Program.from_json(text)
-    here = rank % program.ranks
+    here = rank % program.num_ranks
     options: dict[str, Any] = {}
-    batch, target = make_batch(program.microbatches)
+    batch, target = make_batch(program.num_microbatches)
     if copies > 1:
-        pipeline, replicas = pipelines(rank)
+        pipeline, replicas = make_pipeline_groups(rank)
         options = {"group": pipeline, "groups": {"data_parallel": replicas}}
-        batch, target = halves(rank, program.microbatches)
-    stages = {stage: module for _, stage in program.stages_of(here) for module in [make_stages(stage + 1, Plain)[stage]]}
+        batch, target = batch_of_rank(rank, program.num_microbatches)
+    stages = {stage: module for _, stage in program.local_stages(here) for module in [make_stages(stage + 1, Plain)[stage]]}
     if rank == bad:
         first = next(iter(stages))
         stages[first] = Bad(folder, backward).double()
@@ -77,11 +77,11 @@ def run_failing(rank: int, text: str, bad: int, backward: bool, copies: int, fol
         for module in stages.values():
             fully_shard(module, mesh=DeviceMesh.from_group(replicas, "cpu"))
     runtime = Runtime(program, stages, loss_fn=loss_fn, **options)
-    with pytest.raises(StepFailed) as caught:
+    with pytest.raises(StepError) as caught:
         for _ in range(3):
             runtime.step(batch, target=target)
     took = time.time() - float(Path(folder, "thrown").read_text())
-    with pytest.raises(StepFailed, match="an earlier step has failed"):
+    with pytest.raises(StepError, match="an earlier step has failed"):
         runtime.step(batch, target=target)
     Path(folder, f"rank{rank}").write_text(f"{took}\n{caught.value}")
     dist.distributed_c10d._get_default_store().add("ended", 1)
@@ -94,13 +94,13 @@ PLACE = r"\(.+\.pp:\d+:\d+\)"
 
 def failed(program: ppcc.Program, bad: int, what: str, *, backward: bool = False, copies: int = 1) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        spawn.run(run_failing, program.ranks * copies, program.json, bad, backward, copies, folder)
-        for rank in range(program.ranks * copies):
+        spawn.run(run_failing, program.num_ranks * copies, program.json, bad, backward, copies, folder)
+        for rank in range(program.num_ranks * copies):
             took, text = Path(folder, f"rank{rank}").read_text().split("\n", 1)
             # A backward comes later than the forward that knows it.
             assert float(took) < (1 if not backward else 2), f"rank {rank} ended after {took} s"
-            cause = rf"rank {bad % program.ranks}, {what} {PLACE}: ValueError: this is the end"
-            own = rf"rank {rank % program.ranks}(, \w+ {PLACE})?: ended because of {cause}"
+            cause = rf"rank {bad % program.num_ranks}, {what} {PLACE}: ValueError: this is the end"
+            own = rf"rank {rank % program.num_ranks}(, \w+ {PLACE})?: ended because of {cause}"
             assert re.fullmatch(cause if rank == bad else own, text), f"rank {rank}: {text}"
 
 
@@ -114,8 +114,8 @@ def test_a_backward_that_throws_ends_all_ranks() -> None:
 
 def third_forward(program: ppcc.Program, rank: int) -> str:
     """Of the rank's first stage, as the program has it; sharded stages have one to find shapes before."""
-    (_, stage), *_ = program.stages_of(rank)
-    forwards = [action for action in program.actions[rank] if action.kind.letters == "F" and action.stage == stage]
+    (_, stage), *_ = program.local_stages(rank)
+    forwards = [action for action in program.actions[rank] if action.op == "F" and action.stage == stage]
     return str(forwards[1 if is_sharded(program) else 2])
 
 
@@ -131,15 +131,15 @@ def test_sharded_stages_end() -> None:
     failed(program, 3, re.escape(third_forward(program, 1)), copies=2)
 
 
-def test_other_pipelines_end_too() -> None:
+def test_failure_ends_all_pipelines_of_the_job() -> None:
     failed(ppcc.compile("one_f_one_b", P=2, M=4, rules="reduce_grads"), 3, "1F2", copies=2)
 
 
-def test_without_other_ranks_there_is_a_place_too() -> None:
+def test_single_rank_error_names_the_action() -> None:
     batch, target = make_batch(4)
     with tempfile.TemporaryDirectory() as folder:
         runtime = Runtime(ppcc.compile("gpipe", P=1, M=4), {0: Bad(folder, False).double()}, loss_fn=loss_fn)
-        with pytest.raises(StepFailed, match=rf"rank 0, 0F2 {PLACE}: ValueError: this is the end") as caught:
+        with pytest.raises(StepError, match=rf"rank 0, 0F2 {PLACE}: ValueError: this is the end") as caught:
             runtime.step(batch, target=target)
     assert isinstance(caught.value.__cause__, ValueError)
 
@@ -166,8 +166,8 @@ def run_stopped(rank: int, text: str, folder: str) -> None:
     module = Stops().double()
     module.folder = folder if rank == 1 else ""
     runtime = Runtime(program, {rank: module}, loss_fn=loss_fn, timeout=timedelta(seconds=2))
-    batch, target = make_batch(program.microbatches)
-    with pytest.raises(StepFailed, match=r"ended because of rank [02], .*: no progress for 2 s \(timeout=\)"):
+    batch, target = make_batch(program.num_microbatches)
+    with pytest.raises(StepError, match=r"ended because of rank [02], .*: no progress for 2 s \(timeout=\)"):
         for _ in range(2):
             runtime.step(batch, target=target)
     process, since = Path(folder, "stopped").read_text().split()
@@ -188,7 +188,7 @@ import os, sys, time
 from pathlib import Path
 import torch, torch.distributed as dist
 import ppcc
-from ppcc.torch import Runtime, StepFailed
+from ppcc.torch import Runtime, StepError
 
 folder, how = Path(sys.argv[1]), sys.argv[2]
 rank = int(os.environ["RANK"])
@@ -233,7 +233,7 @@ if rank == 1:
 wait_for_end()
 try:
     runtime.step(batch, target=batch)
-except StepFailed:
+except StepError:
     sys.exit(3)
 """
 

@@ -9,9 +9,9 @@ import ppcc
 import pytest
 import torch
 import torch.distributed as dist
-from ppcc.torch import Runtime, RuntimeMisuse
+from ppcc.torch import Runtime, UsageError
 from ppcc.torch._channels import Channels
-from ppcc.torch._linked import Linked
+from ppcc.torch._linked import LinkedProgram
 from torch import Tensor, nn
 
 from . import spawn
@@ -58,16 +58,16 @@ def run_named(rank: int, texts: list[str]) -> None:
         program = ppcc.Program.from_json(text)
         count = program.pipes[0].num_stages
         wanted, modules = masked(count), masked(count)
-        batch, target = make_batch(program.microbatches)
+        batch, target = make_batch(program.num_microbatches)
         mask = torch.rand(batch.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-        cut = [tensor.tensor_split(program.microbatches) for tensor in (batch, target, mask)]
+        cut = [tensor.tensor_split(program.num_microbatches) for tensor in (batch, target, mask)]
         for x, y, m in zip(*cut, strict=True):
             values: Any = (x,)
             for stage in wanted[:-1]:
                 values = stage(*values, mask=m, how="softly")
-            (loss_fn(wanted[-1](*values), y) / program.microbatches).backward()
+            (loss_fn(wanted[-1](*values), y) / program.num_microbatches).backward()
         sent.clear()
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
         runtime = Runtime(program, mine, loss_fn=loss_fn)
         runtime.step(batch, target=target, mask=mask, how="softly")
         for stage, module in mine.items():
@@ -98,12 +98,12 @@ def run_frozen(rank: int, text: str) -> None:
         return post(self, messages)
 
     Channels.post = noted  # type: ignore[method-assign]
-    batch, target = make_batch(program.microbatches)
+    batch, target = make_batch(program.num_microbatches)
     Runtime(program, {rank: module}, loss_fn=loss_fn).step(batch, target=target)
-    assert sent == [1 - rank] * program.microbatches
+    assert sent == [1 - rank] * program.num_microbatches
 
 
-def test_what_has_no_gradient_sends_none() -> None:
+def test_outputs_without_gradient_send_none() -> None:
     spawn.run(run_frozen, 2, ppcc.compile("one_f_one_b", P=2, M=4).json)
 
 
@@ -117,18 +117,18 @@ def run_evaluated(rank: int, texts: list[str]) -> None:
         program = ppcc.Program.from_json(text)
         count = max(pipe.num_stages for pipe in program.pipes)
         modules, wanted = make_stages(count, Dropping), make_stages(count, Dropping)
-        batch, target = make_batch(program.microbatches)
+        batch, target = make_batch(program.num_microbatches)
         outputs, losses = [], []
         with torch.no_grad():
-            for x, y in zip(batch.tensor_split(program.microbatches), target.tensor_split(program.microbatches), strict=True):
+            for x, y in zip(batch.tensor_split(program.num_microbatches), target.tensor_split(program.num_microbatches), strict=True):
                 for stage in wanted:
                     x = stage.eval()(x)
                 outputs.append(x)
                 losses.append(loss_fn(x, y))
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
         runtime = Runtime(program, mine, loss_fn=loss_fn)
         result = runtime.eval(batch, target=target, share_losses=True)
-        assert sorted(result.losses) == list(range(program.microbatches))
+        assert sorted(result.losses) == list(range(program.num_microbatches))
         assert all(abs(float(result.losses[i] - loss)) <= TOLERANCE for i, loss in enumerate(losses))
         assert all(torch.equal(*output, outputs[i]) for i, output in result.outputs.items())
         assert all(module.training for module in mine.values())
@@ -160,8 +160,8 @@ def run_given(rank: int, text: str) -> None:
         return counted
 
     dist.broadcast_object_list, dist.all_reduce = noted(tell), noted(agree)  # type: ignore[assignment]
-    wanted, _ = reference(2, program.microbatches, Plain)
-    batch, target = make_batch(program.microbatches)
+    wanted, _ = reference(2, program.num_microbatches, Plain)
+    batch, target = make_batch(program.num_microbatches)
     modules = make_stages(2, Plain)
     for shapes in ({0: torch.empty(2, 3, WIDTH, dtype=torch.float64, device="meta")}, None):
         modules = make_stages(2, Plain)
@@ -171,12 +171,12 @@ def run_given(rank: int, text: str) -> None:
         assert len(asked) == (2 if shapes is None else 0)
         runtime.step(batch, target=target)
         assert len(asked) == (2 if shapes is None else 0)
-    runtime.forget_shapes()
+    runtime.reset_shapes()
     runtime.step(batch[:4], target=target[:4])
     if rank == 0:
-        with pytest.raises(RuntimeMisuse, match=r"microbatches are float64\[2, 3, 6\], but were float64\[1, 3, 6\]: let all"):
+        with pytest.raises(UsageError, match=r"microbatches are float64\[2, 3, 6\], but were float64\[1, 3, 6\]: let all"):
             runtime.step(batch, target=target)
-    with pytest.raises(RuntimeMisuse, match="`shapes` lack stage 0 of pipe `main`"):
+    with pytest.raises(UsageError, match="`shapes` lack stage 0 of pipe `main`"):
         Runtime(program, {rank: modules[rank]}, loss_fn=loss_fn, shapes={})
 
 
@@ -193,31 +193,31 @@ def run_linked(rank: int, texts: list[str]) -> None:
     new_group = dist.new_group
     dist.new_group = lambda *args, **named: made.append(args) or new_group(*args, **named)  # type: ignore[assignment, func-returns-value]
     modules = make_stages(4, Plain)
-    mine = {stage: modules[stage] for _, stage in programs[0].stages_of(rank)}
+    mine = {stage: modules[stage] for _, stage in programs[0].local_stages(rank)}
     runtime = Runtime(programs[0], mine, loss_fn=loss_fn, tied=[{0: "inner.weight", 1: "inner.weight"}])
     groups = len(made)
     for program in [*programs, *programs]:
-        runtime.link(program)
+        runtime.set_program(program)
         assert runtime.program is program
         wanted: Any = make_stages(4, Plain)
         wanted[1].inner.weight = wanted[0].inner.weight
-        batch, target = make_batch(program.microbatches)
-        for x, y in zip(batch.tensor_split(program.microbatches), target.tensor_split(program.microbatches), strict=True):
+        batch, target = make_batch(program.num_microbatches)
+        for x, y in zip(batch.tensor_split(program.num_microbatches), target.tensor_split(program.num_microbatches), strict=True):
             for stage in wanted:
                 x = stage(x)
-            (loss_fn(x, y) / program.microbatches).backward()
+            (loss_fn(x, y) / program.num_microbatches).backward()
         for module in mine.values():
             module.zero_grad()
         result = runtime.step(batch, target=target)
         assert bool(result.losses) == (rank == program.pipes[0].rank_of_stage[-1])
-        if program.backward:
+        if program.has_backward:
             for stage, module in mine.items():
                 assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
     assert len(made) == groups and groups > 0
-    with pytest.raises(RuntimeMisuse, match="the program is for 4 ranks, but the Runtime has 2"):
-        runtime.link(ppcc.compile("one_f_one_b", P=4, M=4))
-    with pytest.raises(RuntimeMisuse, match=f"rank {rank} was given stage|has no module for stage"):
-        runtime.link(ppcc.compile("one_f_one_b", P=2, M=4))
+    with pytest.raises(UsageError, match="the program is for 4 ranks, but the Runtime has 2"):
+        runtime.set_program(ppcc.compile("one_f_one_b", P=4, M=4))
+    with pytest.raises(UsageError, match=f"rank {rank} was given stage|has no module for stage"):
+        runtime.set_program(ppcc.compile("one_f_one_b", P=2, M=4))
 
 
 FORWARD = """
@@ -239,20 +239,20 @@ def test_one_runtime_runs_several_programs() -> None:
     spawn.run(run_linked, 2, [program.json for program in programs])
 
 
-def test_links_are_kept() -> None:
+def test_programs_are_linked_once() -> None:
     made: list[object] = []
-    init = Linked.__init__
+    init = LinkedProgram.__init__
 
-    def noted(self: Linked, *args: Any, **named: Any) -> None:
+    def noted(self: LinkedProgram, *args: Any, **named: Any) -> None:
         made.append(self)
         init(self, *args, **named)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Linked, "__init__", noted)
+        patch.setattr(LinkedProgram, "__init__", noted)
         first, second = (ppcc.compile("gpipe", P=1, M=count) for count in (2, 4))
         runtime = Runtime(first, {0: make_stages(1)[0]}, loss_fn=loss_fn)
         for program in (second, first, second):
-            runtime.link(program)
-            batch, target = make_batch(program.microbatches)
+            runtime.set_program(program)
+            batch, target = make_batch(program.num_microbatches)
             runtime.step(batch, target=target)
     assert len(made) == 2

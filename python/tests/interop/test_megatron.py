@@ -118,7 +118,7 @@ def reference(layers: int, tied: bool, microbatches: int, per_token: bool, varie
 def expectation(case: Case, pipeline: int) -> Reference:
     import torch.distributed as dist
 
-    microbatches = ppcc.Program.from_json(case.json).microbatches * (dist.get_world_size() // pipeline)
+    microbatches = ppcc.Program.from_json(case.json).num_microbatches * (dist.get_world_size() // pipeline)
     return reference(case.layers, case.tied, microbatches, case.per_token, case.varied)
 
 
@@ -147,7 +147,7 @@ def run_case(case: Case, program: ppcc.Program, pipeline: int) -> None:
 
     copies = dist.get_world_size() // pipeline
     expected = expectation(case, pipeline)
-    count = len(program.stages_of(0))
+    count = len(program.local_stages(0))
     parallel_state.set_virtual_pipeline_model_parallel_world_size(count if count > 1 else None)
     own = parallel_state.get_pipeline_model_parallel_rank()
     config = make_config(case.layers, pipeline, count, pipeline_model_parallel_layout=case.layout, **case.config)
@@ -166,12 +166,12 @@ def run_case(case: Case, program: ppcc.Program, pipeline: int) -> None:
         # So that what was rounded in one step does not grow in the next.
         compare(chunks, expected.weights[step], lambda weight: weight, f"rank {own}, before step {step}")
         set_weights(chunks, expected.weights[step])
-        mine = batches(step, program.microbatches * copies, case.varied)[copy::copies]
+        mine = batches(step, program.num_microbatches * copies, case.varied)[copy::copies]
         losses = run(
             forward_step_func=partial(forward_step, loss=loss_and_tokens if case.per_token else loss_of),
             data_iterator=data(chunks, mine),
             model=chunks if len(chunks) > 1 else chunks[0],
-            num_microbatches=program.microbatches,
+            num_microbatches=program.num_microbatches,
             seq_length=LENGTH,
             micro_batch_size=ROWS,
         )
@@ -195,12 +195,12 @@ def run_case(case: Case, program: ppcc.Program, pipeline: int) -> None:
 def evaluate(case: Case, run: Any, program: ppcc.Program, chunks: list[Any], expected: Reference, copy: int) -> None:
     """Forward only, with the first step's weights."""
     set_weights(chunks, expected.weights[0])
-    copies = len(expected.losses[0]) // program.microbatches
+    copies = len(expected.losses[0]) // program.num_microbatches
     losses = run(
         forward_step_func=partial(forward_step, loss=loss_and_tokens if case.per_token else loss_of),
-        data_iterator=data(chunks, batches(0, program.microbatches * copies, case.varied)[copy::copies]),
+        data_iterator=data(chunks, batches(0, program.num_microbatches * copies, case.varied)[copy::copies]),
         model=chunks if len(chunks) > 1 else chunks[0],
-        num_microbatches=program.microbatches,
+        num_microbatches=program.num_microbatches,
         seq_length=LENGTH,
         micro_batch_size=ROWS,
         forward_only=True,
@@ -409,7 +409,7 @@ def run_as_megatron(rank: int) -> None:
 def run_refusals(rank: int) -> None:
     from megatron.core import parallel_state
     from ppcc.megatron import ForwardBackward, build_chunks, uninstall
-    from ppcc.torch import RuntimeMisuse
+    from ppcc.torch import UsageError
 
     parallel_state.set_virtual_pipeline_model_parallel_world_size(None)
     config = make_config(4, 2)
@@ -419,7 +419,7 @@ def run_refusals(rank: int) -> None:
     def refused(programs: Any, reason: str, model: Any = chunk, data_iterator: Any = None, count: int = 4, **settings: Any) -> None:
         before = {name: getattr(config, name, None) for name in settings}
         vars(config).update(settings)
-        with pytest.raises(RuntimeMisuse, match=reason):
+        with pytest.raises(UsageError, match=reason):
             ForwardBackward(programs)(
                 forward_step_func=forward_step,
                 data_iterator=data_iterator,
@@ -459,7 +459,7 @@ def run_refusals(rank: int) -> None:
         if "pipeline_model_parallel_layout" in given:
             config = make_config(4, 2, **given)
         vars(config).update({name: value for name, value in given.items() if name != "pipeline_model_parallel_layout"})
-        with pytest.raises(RuntimeMisuse, match=reason):
+        with pytest.raises(UsageError, match=reason):
             build_chunks(ppcc.compile("zero_bubble_v", P=2, M=4), partial(make_model, config, False))
     uninstall()
 
@@ -489,10 +489,10 @@ def run_other_placements(config: Any) -> None:
     from megatron.core import parallel_state, pipeline_parallel
     from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
     from ppcc.megatron import ForwardBackward, build_chunks, install, uninstall
-    from ppcc.torch import RuntimeMisuse
+    from ppcc.torch import UsageError
 
     def refused(program: ppcc.Program, reason: str, chunks: list[Any]) -> None:
-        with pytest.raises(RuntimeMisuse, match=reason):
+        with pytest.raises(UsageError, match=reason):
             ForwardBackward(program)(
                 forward_step_func=forward_step, data_iterator=None, model=chunks, num_microbatches=4, seq_length=LENGTH, micro_batch_size=ROWS
             )
@@ -510,7 +510,7 @@ def run_other_placements(config: Any) -> None:
 
     install(v)
     ours = pipeline_parallel.get_forward_backward_func()
-    with pytest.raises(RuntimeMisuse, match="lets Megatron run another program"):
+    with pytest.raises(UsageError, match="lets Megatron run another program"):
         build_chunks(looped, partial(make_model, config, False))
     assert isinstance(ours, ForwardBackward) and pipeline_parallel.get_forward_backward_func() is ours
     uninstall()
@@ -641,7 +641,7 @@ def test_data_comes_by_microbatch() -> None:
     for step in range(2):
         got = []
         for microbatch in (2, 1):
-            data.go_to(microbatch)
+            data.seek(microbatch)
             got.append(next(data))
         data.finish()
         assert got == [4 * step + 2, 4 * step + 1]

@@ -19,7 +19,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from . import spawn
-from .models import WIDTH, assert_same_gradients, halves, loss_fn, make_batch, make_stages, pipelines, reference
+from .models import WIDTH, assert_same_gradients, batch_of_rank, loss_fn, make_batch, make_stages, make_pipeline_groups, reference
 from .test_actions import is_gone
 from .test_runtime import is_sharded, programs
 
@@ -39,7 +39,7 @@ def recorded(log: dict[tuple[int, int], list[object]], rank: int) -> None:
 
     def noted_alone(self: Channels, sends: bool, peer: int, tensors: object, tensor: Tensor) -> dist.Work:
         way = (rank, peer) if sends else (peer, rank)
-        group = self._ways.get(way)
+        group = self._edge_groups.get(way)
         log[way].append(("pair", None if group is None else group.group_name))
         return alone(self, sends, peer, tensors, tensor)
 
@@ -53,26 +53,26 @@ def run_recorded(rank: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = max(pipe.num_stages for pipe in program.pipes)
-        wanted, _ = reference(count, program.microbatches)
+        wanted, _ = reference(count, program.num_microbatches)
         modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
         log.clear()
         runtime = Runtime(program, mine, loss_fn=loss_fn)
-        batch, target = make_batch(program.microbatches)
+        batch, target = make_batch(program.num_microbatches)
         runtime.step(batch, target=target)
         for stage, module in mine.items():
             assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
         assert len(log) > 1
-        logs: list[Any] = [None] * program.ranks
+        logs: list[Any] = [None] * program.num_ranks
         dist.all_gather_object(logs, dict(log))
-        for other in range(program.ranks):
+        for other in range(program.num_ranks):
             for way in ((rank, other), (other, rank)):
                 assert logs[rank].get(way) == logs[other].get(way), f"{program.name}: two ends of {way} differ"
         per_way = {str(key) for way, keys in log.items() for key in keys}
         assert len(per_way) == (len(log) if "stream-per-edge" in program.transports else 1)
 
 
-def test_both_ends_use_one_communicator() -> None:
+def test_both_peers_use_one_communicator() -> None:
     cases = [
         ppcc.compile("one_f_one_b", P=4, M=8, fuse="batch"),
         ppcc.compile("one_f_one_b", P=4, M=8, fuse="megatron"),
@@ -122,10 +122,10 @@ def in_flight(program: ppcc.Program, rank: int) -> dict[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
     now: dict[int, int] = defaultdict(int)
     for action in program.actions[rank]:
-        if action.kind.letters == "F":
+        if action.op == "F":
             now[action.stage] += 1
             found[action.stage].append(now[action.stage])
-        elif action.kind.letters in ("B", "W"):
+        elif action.op in ("B", "W"):
             now[action.stage] -= 1
     return found
 
@@ -134,14 +134,14 @@ def run_tracked(process: int, texts: list[str]) -> None:
     gc.disable()
     for text in texts:
         program = ppcc.Program.from_json(text)
-        rank, options = process % program.ranks, {}
+        rank, options = process % program.num_ranks, {}
         count = max(pipe.num_stages for pipe in program.pipes)
         modules: Any = make_stages(count, Tracked)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
-        batch, target = make_batch(program.microbatches)
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+        batch, target = make_batch(program.num_microbatches)
         if is_sharded(program):
-            options["group"], copies = pipelines(process)
-            batch, target = halves(process, program.microbatches)
+            options["group"], copies = make_pipeline_groups(process)
+            batch, target = batch_of_rank(process, program.num_microbatches)
             for module in mine.values():
                 fully_shard(module, mesh=DeviceMesh.from_group(copies, "cpu"))
         Runtime(program, mine, loss_fn=loss_fn, **options).step(batch, target=target)
@@ -156,13 +156,13 @@ def run_tracked(process: int, texts: list[str]) -> None:
         Tracked.all_needed, Tracked.peak = [], 0
 
 
-def test_activations_live_as_long_as_the_program_says() -> None:
+def test_live_activations_match_the_program() -> None:
     for ranks in (2, 4):
-        spawn.run(run_tracked, ranks, [program.json for program in programs(ranks) if program.backward])
+        spawn.run(run_tracked, ranks, [program.json for program in programs(ranks) if program.has_backward])
 
 
 @pytest.mark.skipif(not hasattr(FSDPModule, "finalize_backward"), reason="needs PyTorch 2.15")
-def test_activations_of_sharded_stages_do_too() -> None:
+def test_live_activations_of_sharded_stages_match() -> None:
     spawn.run(run_tracked, 4, [ppcc.compile("breadth_first_fsdp", P=2, M=count).json for count in (4, 6)])
 
 
@@ -183,8 +183,8 @@ def run_sent_gradients(rank: int, text: str) -> None:
     read_before: list[int] = []
     read = 0
     for action in program.actions[rank - 1] if rank > 0 else ():
-        read += action.kind.letters == "B"
-        if action.kind.letters == "SEND_F" and action.peer_rank == rank:
+        read += action.op == "B"
+        if action.op == "SEND_F" and action.peer_rank == rank:
             read_before.append(read)
     calls = 0
 
@@ -197,11 +197,11 @@ def run_sent_gradients(rank: int, text: str) -> None:
                 calls += 1
             return super().forward(x)
 
-    batch, target = make_batch(program.microbatches)
+    batch, target = make_batch(program.num_microbatches)
     (module,) = make_stages(1, Watching)
     Runtime(program, {rank: module}, loss_fn=loss_fn).step(batch, target=target)
-    assert rank == 0 or (calls == program.microbatches and read_before[-1] > 4 and alive(list(sent.values())) == 0)
+    assert rank == 0 or (calls == program.num_microbatches and read_before[-1] > 4 and alive(list(sent.values())) == 0)
 
 
-def test_gradients_are_let_go_when_they_have_been_sent() -> None:
+def test_sent_gradients_are_freed() -> None:
     spawn.run(run_sent_gradients, 4, ppcc.compile("one_f_one_b", P=4, M=12).json)

@@ -8,11 +8,11 @@ import ppcc
 import pytest
 import torch
 import torch.distributed as dist
-from ppcc.torch import Half, Runtime, RuntimeMisuse, StepFailed, give_way, interleave
+from ppcc.torch import Half, Runtime, UsageError, StepError, yield_to_other, interleave
 from torch import Tensor, nn
 
 from . import spawn
-from .models import WIDTH, loss_fn, make_batch, make_stages, pipelines
+from .models import WIDTH, loss_fn, make_batch, make_stages, make_pipeline_groups
 
 log: list[str] = []
 
@@ -34,7 +34,7 @@ def exchanged(rows: Tensor, group: dist.ProcessGroup, name: str) -> Tensor:
     result = torch.empty_like(rows)
     work = dist.all_to_all_single(result, rows.contiguous(), group=group, async_op=True)
     log.append(f"{name} begins")
-    give_way()
+    yield_to_other()
     work.wait()
     log.append(f"{name} has ended")
     return result
@@ -58,7 +58,7 @@ class Experts(nn.Module):
 class Overlapping(Experts):
     def overlap_f_b(self, forward: Half, backward: Half) -> None:
         log.append("group")
-        assert [action.kind.letters for action in forward.actions] == ["F"]
+        assert [action.op for action in forward.actions] == ["F"]
         interleave(forward, backward)
         log.append("end")
 
@@ -77,13 +77,13 @@ IN_TURNS = [
 
 
 def gradients(rank: int, program: ppcc.Program, block: type[Experts]) -> list[Tensor]:
-    pipeline, block.group = pipelines(rank)
+    pipeline, block.group = make_pipeline_groups(rank)
     count = program.pipes[0].num_stages
     copy = rank // 2
     modules = make_stages(2 * count, block)[copy * count : (copy + 1) * count]
-    mine = {stage: modules[stage] for _, stage in program.stages_of(rank % 2)}
-    batch, target = (tensor.chunk(2)[copy] for tensor in make_batch(2 * program.microbatches))
-    shapes = dict.fromkeys(range(count), batch.chunk(program.microbatches)[0].to("meta"))
+    mine = {stage: modules[stage] for _, stage in program.local_stages(rank % 2)}
+    batch, target = (tensor.chunk(2)[copy] for tensor in make_batch(2 * program.num_microbatches))
+    shapes = dict.fromkeys(range(count), batch.chunk(program.num_microbatches)[0].to("meta"))
     runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline, shapes=shapes)
     log.clear()
     runtime.step(batch, target=target)
@@ -92,7 +92,7 @@ def gradients(rank: int, program: ppcc.Program, block: type[Experts]) -> list[Te
 
 def groups_of(program: ppcc.Program, rank: int) -> int:
     """With a forward and a backward."""
-    letters = [{action.kind.letters for action in group.actions} for group in program.groups(rank)]
+    letters = [{action.op for action in group.actions} for group in program.groups(rank)]
     return sum("F" in of and bool(of & {"B", "I"}) for of in letters)
 
 
@@ -110,7 +110,7 @@ def run_experts(rank: int, texts: list[str]) -> None:
         assert sorted(alone) == sorted(word for word in log if word not in ("group", "end"))
 
 
-def test_exchanges_run_beside_the_other_half() -> None:
+def test_exchanges_overlap_the_other_half() -> None:
     programs = [
         ppcc.compile("dualpipe", P=2, M=8),
         ppcc.compile("dualpipe_v", P=2, M=8),
@@ -144,7 +144,7 @@ class Simple(nn.Module):
         self.calls = 0
 
     def forward(self, x: Tensor) -> Tensor:
-        give_way()
+        yield_to_other()
         self.calls += not isinstance(x, torch._subclasses.FakeTensor)
         if self.throws == "F" and self.calls == 2:
             raise ValueError("out of luck")
@@ -154,7 +154,7 @@ class Simple(nn.Module):
         return x
 
     def meet(self, gradient: Tensor) -> None:
-        give_way()
+        yield_to_other()
         if self.throws == "B":
             raise ValueError("out of luck")
 
@@ -169,7 +169,7 @@ def test_a_half_that_throws_ends_both(letters: str, action: str) -> None:
 
     step_alone(Simple)
     for _ in range(3):
-        with pytest.raises(StepFailed, match=rf"rank 0, {action} .*ValueError: out of luck"):
+        with pytest.raises(StepError, match=rf"rank 0, {action} .*ValueError: out of luck"):
             step_alone(Throws)
 
 
@@ -183,13 +183,13 @@ def test_both_halves_have_to_run_once() -> None:
             forward()
             forward()
 
-    with pytest.raises(RuntimeMisuse, match=r"0B0 was not run by overlap_f_b\(\)"):
+    with pytest.raises(UsageError, match=r"0B0 was not run by overlap_f_b\(\)"):
         step_alone(Never)
-    with pytest.raises(RuntimeMisuse, match=r"0F1 was run twice by overlap_f_b\(\)"):
+    with pytest.raises(UsageError, match=r"0F1 was run twice by overlap_f_b\(\)"):
         step_alone(Twice)
 
 
-def test_both_halves_have_the_modes_of_the_caller() -> None:
+def test_halves_inherit_autocast_and_grad_mode() -> None:
     found: list[Any] = []
 
     def look() -> None:

@@ -44,7 +44,7 @@ ELSEWHERE = ("bpipe", "breadth_first_fsdp", "seq1f1b", "slimpipe")
 
 
 def is_sharded(program: ppcc.Program) -> bool:
-    return any(action.kind.letters == "UNSHARD" for action in program.actions[0])
+    return any(action.op == "UNSHARD" for action in program.actions[0])
 
 
 def programs(ranks: int) -> list[ppcc.Program]:
@@ -72,11 +72,11 @@ def run_all(rank: int, cases: list[Case]) -> None:
 
 def run_one(rank: int, program: ppcc.Program, activations: int) -> None:
     count = max(pipe.num_stages for pipe in program.pipes)
-    wanted, losses = reference(count, program.microbatches)
+    wanted, losses = reference(count, program.num_microbatches)
     modules = make_stages(count)
-    mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
     runtime = Runtime(program, mine, loss_fn=loss_fn)
-    batch, target = make_batch(program.microbatches)
+    batch, target = make_batch(program.num_microbatches)
     result = runtime.step(batch, target=target)
     for stage, module in mine.items():
         assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
@@ -97,9 +97,9 @@ schedule two_models(M: int = 2) {
 
 def run_two_models(rank: int, text: str) -> None:
     program = ppcc.Program.from_json(text)
-    half = program.microbatches // 2
+    half = program.num_microbatches // 2
     modules = {"one": make_stages(2), "other": make_stages(2, Plain)}
-    mine = {(pipe.name, stage): modules[pipe.name][stage] for pipe, stage in program.stages_of(rank)}
+    mine = {(pipe.name, stage): modules[pipe.name][stage] for pipe, stage in program.local_stages(rank)}
     batch, target = make_batch(half)
     runtime = Runtime(program, mine, loss_fn=loss_fn)
     runtime.step(batch.repeat(2, 1, 1), target=target.repeat(2, 1, 1))

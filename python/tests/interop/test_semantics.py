@@ -43,17 +43,17 @@ def run_part(process: int, case: Case, text: str, number: int, folder: str) -> N
     """One of the runs of a case: from the checkpoint of that before it, to one of its own."""
     program = ppcc.Program.from_json(text)
     copies = case.get("copies", 1)
-    rank, copy = process % program.ranks, process // program.ranks
+    rank, copy = process % program.num_ranks, process // program.num_ranks
     options: dict[str, Any] = {}
     if copies > 1:
-        pipelines = [dist.new_group(list(range(i * program.ranks, (i + 1) * program.ranks))) for i in range(copies)]
-        replicas = [dist.new_group(list(range(i, copies * program.ranks, program.ranks))) for i in range(program.ranks)]
+        pipelines = [dist.new_group(list(range(i * program.num_ranks, (i + 1) * program.num_ranks))) for i in range(copies)]
+        replicas = [dist.new_group(list(range(i, copies * program.num_ranks, program.num_ranks))) for i in range(program.num_ranks)]
         options = {"group": pipelines[copy], "groups": {"data_parallel": replicas[rank]}}
     log: list[str] = []
     blocks = semantics.blocks(case, log)
     per_stage = len(blocks) // program.pipes[0].num_stages
     kind = Stage if case.get("overlaps") else nn.Sequential
-    mine = {stage: kind(*blocks[stage * per_stage : (stage + 1) * per_stage]) for _, stage in program.stages_of(rank)}
+    mine = {stage: kind(*blocks[stage * per_stage : (stage + 1) * per_stage]) for _, stage in program.local_stages(rank)}
     weights = list(dict.fromkeys(weight for module in mine.values() for weight in module.parameters()))
     runtime = Runtime(
         program,
@@ -84,23 +84,23 @@ def run_part(process: int, case: Case, text: str, number: int, folder: str) -> N
         stepped = runtime.step_optimizer() if result.stepped is None else result.stepped
         if not stepped:
             told["left_out"].append(step)
-        told["losses"].append(total / (program.microbatches * copies))
+        told["losses"].append(total / (program.num_microbatches * copies))
         told["norms"].append(None if runtime.grad_norm is None else float(runtime.grad_norm))
         told.setdefault("exchanges", list(log))
     dcp.save({"train": state}, checkpoint_id=f"{folder}/{number + 1}")
     if case.get("evaluates") and number + 1 == runs:
         x, target = semantics.batch(case, semantics.EVALUATED)
         evaluated = runtime.eval(x, target=target, share_losses=True).losses
-        forward = ppcc.compile(program.schedule, P=program.ranks, M=program.microbatches, forward_only=True)
-        runtime.link(forward)
+        forward = ppcc.compile(program.schedule, P=program.num_ranks, M=program.num_microbatches, forward_only=True)
+        runtime.set_program(forward)
         again = runtime.step(x, target=target, share_losses=True).losses
         assert all(map(torch.equal, evaluated.values(), again.values()))
-        told["evaluated"] = float(sum(evaluated.values())) / program.microbatches
+        told["evaluated"] = float(sum(evaluated.values())) / program.num_microbatches
     Path(folder, f"told{number}-{process}").write_text(json.dumps(told))
 
 
 @pytest.mark.parametrize("case", SUITE["cases"], ids=lambda case: case["name"])
-def test_a_case_comes_to_what_is_expected(case: Case) -> None:
+def test_case_matches_expected(case: Case) -> None:
     expected, copies = EXPECTED[case["name"]], case.get("copies", 1)
     losses: list[float] = []
     norms: list[float | None] = []
@@ -108,11 +108,11 @@ def test_a_case_comes_to_what_is_expected(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(len(case["runs"])):
             program = semantics.compiled(case, number)
-            processes = program.ranks * copies
+            processes = program.num_ranks * copies
             spawn.run(run_part, processes, case, program.json, number, folder)
             told = [json.loads(Path(folder, f"told{number}-{process}").read_text()) for process in range(processes)]
             # All ranks of a copy have all of its losses.
-            losses += map(sum, zip(*(told[copy * program.ranks]["losses"] for copy in range(copies)), strict=True))
+            losses += map(sum, zip(*(told[copy * program.num_ranks]["losses"] for copy in range(copies)), strict=True))
             norms += told[0]["norms"]
             left_out += told[0]["left_out"]
             assert all(one["left_out"] == told[0]["left_out"] for one in told)
@@ -129,7 +129,7 @@ def test_a_case_comes_to_what_is_expected(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", SUITE["cases"], ids=lambda case: case["name"])
-def test_what_is_expected_is_what_the_model_does(case: Case) -> None:
+def test_expected_values_match_the_model(case: Case) -> None:
     found, expected = semantics.expected(case), EXPECTED[case["name"]]
     assert expected["losses"][-1] < expected["losses"][0] / 2
     for key in ("losses", "norms"):
@@ -140,7 +140,7 @@ def test_what_is_expected_is_what_the_model_does(case: Case) -> None:
     assert found.get("exchanges") == expected.get("exchanges")
 
 
-def test_the_model_is_the_same_in_other_hands() -> None:
+def test_model_is_the_same_in_both_runtimes() -> None:
     """Its numbers need no generator."""
     block: Any = Block(SUITE["cases"][0], 1, [])
     first: Tensor = block.weight.detach()

@@ -106,7 +106,7 @@ class Ordered(TorchDispatchMode):
 def step(program: ppcc.Program, mine: dict[int, nn.Module], ordered: Ordered) -> None:
     """The second step: the first one agrees on shapes, and may wait."""
     runtime = Runtime(program, mine, loss_fn=loss_fn)
-    batch, target = make_batch(program.microbatches)
+    batch, target = make_batch(program.num_microbatches)
     runtime.step(batch, target=target)
     for module in mine.values():
         module.zero_grad()
@@ -140,14 +140,14 @@ def run_ordered(rank: int, texts: list[str], broken: bool) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = program.pipes[0].num_stages
-        wanted, _ = reference(count, program.microbatches)
+        wanted, _ = reference(count, program.num_microbatches)
         modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
         kept.clear()
         step(program, mine, ordered)
         for stage, module in mine.items():
             assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
-        groups = [group for group in program.groups(rank) if {"F"} < {action.kind.letters for action in group.actions}]
+        groups = [group for group in program.groups(rank) if {"F"} < {action.op for action in group.actions}]
         assert len(groups) > 1 and len(ordered.used) == 2, (len(groups), ordered.used)
         if rank == 1 and program.schedule == "dualpipe_v":
             assert kept[1] > 0  # Gradients that came, and were read on the side.
@@ -168,9 +168,9 @@ def run_offloaded(rank: int, text: str, broken: bool) -> None:
         Stream.wait_event = lambda self, event: None  # type: ignore[method-assign]
     program = ppcc.Program.from_json(text)
     count = program.pipes[0].num_stages
-    wanted, _ = reference(count, program.microbatches)
+    wanted, _ = reference(count, program.num_microbatches)
     modules = make_stages(count)
-    mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
     ordered = Ordered()
     step(program, mine, ordered)
     for stage, module in mine.items():
@@ -185,7 +185,7 @@ def test_offloading_has_streams_of_its_own(name: str) -> None:
     spawn.run(run_offloaded, 2, ppcc.compile(name, P=2, M=4, rules=["offload"]).json, False)
 
 
-def test_a_stream_waits_for_what_comes_back() -> None:
+def test_compute_stream_waits_for_reload() -> None:
     with pytest.raises(AssertionError, match="reads what another one has not written yet"):
         spawn.run(run_offloaded, 2, ppcc.compile("one_f_one_b", P=2, M=4, rules=["offload"]).json, True)
 
@@ -194,10 +194,10 @@ def programs() -> list[str]:
     return [ppcc.compile(name, P=2, M=8).json for name in ("dualpipe", "dualpipe_v")]
 
 
-def test_a_forward_runs_beside_a_backward() -> None:
+def test_forward_overlaps_backward() -> None:
     spawn.run(run_ordered, 2, programs(), False)
 
 
-def test_the_stand_in_misses_no_wait() -> None:
+def test_fake_device_detects_missing_waits() -> None:
     with pytest.raises(AssertionError, match="reads what another one has not written yet"):
         spawn.run(run_ordered, 2, programs(), True)

@@ -17,11 +17,11 @@ from .models import (
     Block,
     Plain,
     assert_same_gradients,
-    halves,
+    batch_of_rank,
     loss_fn,
     make_batch,
     make_stages,
-    pipelines,
+    make_pipeline_groups,
     reference,
 )
 
@@ -61,27 +61,27 @@ def run_all(rank: int, texts: list[str]) -> None:
 
 def run_one(rank: int, program: ppcc.Program, form: Form) -> None:
     (pipe,) = program.pipes
-    wanted, expected = reference(pipe.num_stages, program.microbatches, BLOCK)
+    wanted, expected = reference(pipe.num_stages, program.num_microbatches, BLOCK)
     modules = make_stages(pipe.num_stages, BLOCK)
     mine = [
         PipelineStage(modules[stage], stage, pipe.num_stages, torch.device("cpu"))
-        for _, stage in program.stages_of(rank)
+        for _, stage in program.local_stages(rank)
     ]
     if TORCH < (2, 15):
         # For NCCL, neighbours greet each other first. In a V a rank greets itself, which gloo cannot.
         for stage_of_torch in mine:
             stage_of_torch._get_init_p2p_neighbors_ops = lambda: []
     runtime = load_torch_runtime(program, mine, format=form, loss_fn=loss_fn, scale_grads=True)
-    batch, target = make_batch(program.microbatches)
+    batch, target = make_batch(program.num_microbatches)
     losses: list[torch.Tensor] = []
     options: dict[str, Any] = {}
     if pipe.rank_of_stage[-1] == rank:
         options = {"target": target, "losses": losses}
     runtime.step(*([batch] if pipe.rank_of_stage[0] == rank else []), **options)
-    for _, stage in program.stages_of(rank):
+    for _, stage in program.local_stages(rank):
         assert_same_gradients(modules[stage], wanted[stage], f"{program.name}, {form}, rank {rank}, stage {stage}")
     if options:
-        assert len(losses) == program.microbatches
+        assert len(losses) == program.num_microbatches
         for loss, want in zip(losses, expected, strict=True):
             assert abs(float(loss - want)) <= TOLERANCE
 
@@ -91,25 +91,25 @@ def test_gradients_equal_those_without_a_pipeline() -> None:
 
 
 def run_sharded(rank: int, texts: list[str]) -> None:
-    """Two pipelines, whose stages share their weights."""
+    """Two make_pipeline_groups, whose stages share their weights."""
     from torch.distributed.fsdp import fully_shard
 
-    pipeline, copies = pipelines(rank)
+    pipeline, copies = make_pipeline_groups(rank)
     mesh = DeviceMesh.from_group(copies, "cpu")
     for text in texts:
         program = ppcc.Program.from_json(text)
         has_steps = "UNSHARD" in program.to_csv()
         (pipe,) = program.pipes
-        wanted, _ = reference(pipe.num_stages, 2 * program.microbatches, BLOCK)
+        wanted, _ = reference(pipe.num_stages, 2 * program.num_microbatches, BLOCK)
         modules = make_stages(pipe.num_stages, BLOCK)
-        mine = [stage for _, stage in program.stages_of(rank % 2)]
+        mine = [stage for _, stage in program.local_stages(rank % 2)]
         for stage in mine:
             fully_shard(modules[stage], mesh=mesh)
         stages = [
             PipelineStage(modules[stage], stage, pipe.num_stages, torch.device("cpu"), group=pipeline) for stage in mine
         ]
         runtime = load_torch_runtime(program, stages, fsdp=not has_steps, loss_fn=loss_fn, scale_grads=True)
-        batch, target = halves(rank, program.microbatches)
+        batch, target = batch_of_rank(rank, program.num_microbatches)
         options: dict[str, Any] = {"target": target, "losses": []} if rank % 2 == 1 else {}
         runtime.step(*([batch] if rank % 2 == 0 else []), **options)
         for stage in mine:
@@ -140,7 +140,7 @@ def test_lowers_as_pytorch_does() -> None:
     for program in [*programs(), ppcc.compile("looped_bfs", P=RANKS, M=5, V=3), ppcc.compile("gpipe", P=RANKS, M=3)]:
         compute = {rank: row for rank, row in enumerate(reads(program.to_csv("compute_only")))}
         lowered = {
-            rank: schedules._add_reduce_grad(schedules._add_unshard_reshard(row), program.microbatches)
+            rank: schedules._add_reduce_grad(schedules._add_unshard_reshard(row), program.num_microbatches)
             if hasattr(schedules, "_add_reduce_grad")
             else schedules._add_unshard_reshard(row)
             for rank, row in compute.items()

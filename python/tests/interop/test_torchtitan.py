@@ -12,7 +12,7 @@ from typing import Any
 import ppcc
 import pytest
 import torch
-from ppcc.torch import RuntimeMisuse
+from ppcc.torch import UsageError
 from torch import Tensor
 
 from . import spawn, torchtitan_cpu
@@ -36,16 +36,16 @@ def run_one(rank: int, program: ppcc.Program) -> None:
     from torchtitan.distributed.pipeline_parallel import _build_pipeline_schedule
 
     (pipe,) = program.pipes
-    wanted, _ = reference(pipe.num_stages, program.microbatches)
+    wanted, _ = reference(pipe.num_stages, program.num_microbatches)
     modules = make_stages(pipe.num_stages)
     mine = [
         PipelineStage(modules[stage], stage, pipe.num_stages, torch.device("cpu"))
-        for _, stage in program.stages_of(rank)
+        for _, stage in program.local_stages(rank)
     ]
 
     def loss(output: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         # torchtitan does not scale gradients.
-        return loss_fn(output, target) / program.microbatches, {}
+        return loss_fn(output, target) / program.num_microbatches, {}
 
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "schedule.csv")
@@ -57,15 +57,15 @@ def run_one(rank: int, program: ppcc.Program) -> None:
                 pipeline_parallel_schedule_csv=path,
                 pipeline_parallel_microbatch_size=ROWS,
             ),
-            local_batch_size=ROWS * program.microbatches,
+            local_batch_size=ROWS * program.num_microbatches,
             stages=mine,
             loss_fn=loss,
         )
-    batch, target = make_batch(program.microbatches)
+    batch, target = make_batch(program.num_microbatches)
     given = [batch] if pipe.rank_of_stage[0] == rank else []
     asked = {"target": target, "losses": []} if pipe.rank_of_stage[-1] == rank else {}
     schedule.step(*given, **asked)
-    for _, stage in program.stages_of(rank):
+    for _, stage in program.local_stages(rank):
         assert_same_gradients(modules[stage], wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
 
 
@@ -99,15 +99,15 @@ def run_trained(rank: int, folder: str, texts: list[str]) -> None:
         for step, (got, want) in enumerate(zip(found, wanted, strict=True)):
             assert abs(got - want) <= 1e-5 * want, f"{program.name}, step {step}: {got}, but 1F1B has {want}"
 
-    with pytest.raises(RuntimeMisuse, match="for 4 microbatches, but local_batch_size 6 in pieces of 1 makes 6"):
+    with pytest.raises(UsageError, match="for 4 microbatches, but local_batch_size 6 in pieces of 1 makes 6"):
         configure(torchtitan_cpu.config(folder, 6, "wrong"), program)
     wide = torchtitan_cpu.config(folder, 4, "wrong")
     configure(wide, ppcc.compile("one_f_one_b", P=4, M=4))
     wide.parallelism.pipeline_parallel_degree = 2
-    with pytest.raises(RuntimeMisuse, match="for 4 ranks and 4 stages, but torchtitan has 2 and 4"):
+    with pytest.raises(UsageError, match="for 4 ranks and 4 stages, but torchtitan has 2 and 4"):
         wide.build()
     for other, reason in [("dualpipe", "torchtitan has one pipe, the program 2"), ("seq1f1b", "slices of one sequence")]:
-        with pytest.raises(RuntimeMisuse, match=reason):
+        with pytest.raises(UsageError, match=reason):
             configure(torchtitan_cpu.config(folder, 4, "wrong"), ppcc.compile(other, P=2, M=4))
 
 

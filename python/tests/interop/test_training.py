@@ -7,7 +7,7 @@ from typing import Any
 import ppcc
 import pytest
 import torch
-from ppcc.torch import Runtime, RuntimeMisuse
+from ppcc.torch import Runtime, UsageError
 from torch.distributed.device_mesh import init_device_mesh
 
 from . import spawn
@@ -29,11 +29,11 @@ def run_mesh(rank: int, texts: list[str], kind: str) -> None:
         program = ppcc.Program.from_json(text)
         count = program.pipes[0].num_stages
         times = 1 if kind == "tp" else 2
-        wanted, _ = reference(count, times * program.microbatches)
+        wanted, _ = reference(count, times * program.num_microbatches)
         whole = torch.nn.utils.clip_grad_norm_([weight for stage in wanted for weight in stage.parameters()], MAX_NORM / 100)
-        batch, target = (tensor.chunk(times)[copy % times] for tensor in make_batch(times * program.microbatches))
+        batch, target = (tensor.chunk(times)[copy % times] for tensor in make_batch(times * program.num_microbatches))
         modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(here)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(here)}
         for module in mine.values():
             if kind == "fsdp":
                 fully_shard(module, mesh=mesh["fsdp"])
@@ -41,7 +41,7 @@ def run_mesh(rank: int, texts: list[str], kind: str) -> None:
                 parallelize_module(module, mesh["tp"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
         runtime = Runtime(program, mine, loss_fn=loss_fn, mesh=mesh)
         runtime.step(batch, target=target)
-        norm = runtime.clip_grad_norm(MAX_NORM / 100)
+        norm = runtime.clip_grad_norm_(MAX_NORM / 100)
         assert abs(float(norm - whole)) <= TOLERANCE, f"{kind}, {program.name}: {norm}, but {whole}"
         for stage, module in mine.items():
             for (name, got), want in zip(module.named_parameters(), wanted[stage].parameters(), strict=True):
@@ -65,24 +65,24 @@ def run_norm(rank: int, text: str, norm_type: float) -> None:
     count = program.pipes[0].num_stages
     wanted: Any = make_stages(count, Plain)
     wanted[-1].inner.weight = wanted[0].inner.weight
-    batch, target = make_batch(program.microbatches)
-    for x, y in zip(batch.chunk(program.microbatches), target.chunk(program.microbatches), strict=True):
+    batch, target = make_batch(program.num_microbatches)
+    for x, y in zip(batch.chunk(program.num_microbatches), target.chunk(program.num_microbatches), strict=True):
         for stage in wanted:
             x = stage(x)
-        (loss_fn(x, y) / program.microbatches).backward()
+        (loss_fn(x, y) / program.num_microbatches).backward()
     weights = dict.fromkeys(weight for stage in wanted for weight in stage.parameters())
     whole = torch.nn.utils.clip_grad_norm_(weights, 0.01, norm_type)
     modules = make_stages(count, Plain)
-    mine = {stage: modules[stage] for _, stage in program.stages_of(rank)}
+    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
     runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[{0: "inner.weight", -1: "inner.weight"}])
     runtime.step(batch, target=target)
-    assert abs(float(runtime.clip_grad_norm(0.01, norm_type) - whole)) <= TOLERANCE
+    assert abs(float(runtime.clip_grad_norm_(0.01, norm_type) - whole)) <= TOLERANCE
     for stage, module in mine.items():
         assert_same_gradients(module, wanted[stage], f"rank {rank}, stage {stage}")
 
 
 @pytest.mark.parametrize("norm_type", [2.0, float("inf")])
-def test_a_weight_counts_once_in_the_norm(norm_type: float) -> None:
+def test_grad_norm_counts_shared_weights_once(norm_type: float) -> None:
     spawn.run(run_norm, 2, ppcc.compile("dualpipe", P=2, M=4).json, norm_type)
 
 
@@ -93,10 +93,10 @@ def run_compiled(rank: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = program.pipes[0].num_stages
-        wanted, _ = reference(count, program.microbatches, Plain)
+        wanted, _ = reference(count, program.num_microbatches, Plain)
         modules = make_stages(count, Plain)
-        mine = {stage: torch.compile(modules[stage], backend="aot_eager") for _, stage in program.stages_of(rank)}
-        batch, target = make_batch(program.microbatches)
+        mine = {stage: torch.compile(modules[stage], backend="aot_eager") for _, stage in program.local_stages(rank)}
+        batch, target = make_batch(program.num_microbatches)
         Runtime(program, mine, loss_fn=loss_fn).step(batch, target=target)  # type: ignore[arg-type]
         for stage in mine:
             assert_same_gradients(modules[stage], wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
@@ -108,8 +108,8 @@ def test_stages_may_be_compiled() -> None:
     spawn.run(run_compiled, 2, [program.json for program in programs])
 
 
-def test_what_an_optimizer_is_for_is_asked_for() -> None:
-    with pytest.raises(RuntimeMisuse, match="`scaler` and `max_norm` are for an optimizer"):
+def test_scaler_and_max_norm_require_an_optimizer() -> None:
+    with pytest.raises(UsageError, match="`scaler` and `max_norm` are for an optimizer"):
         Runtime(ppcc.compile("gpipe", P=1, M=2), {0: Plain()}, loss_fn=loss_fn, max_norm=1.0)
-    with pytest.raises(RuntimeMisuse, match="give the Runtime an optimizer"):
+    with pytest.raises(UsageError, match="give the Runtime an optimizer"):
         Runtime(ppcc.compile("gpipe", P=1, M=2), {0: Plain()}, loss_fn=loss_fn).step_optimizer()

@@ -21,7 +21,7 @@ import ppcc
 import pytest
 import torch
 import torch.distributed as dist
-from ppcc.torch import Runtime, RuntimeMisuse, StepFailed, load_torch_runtime
+from ppcc.torch import Runtime, UsageError, StepError, load_torch_runtime
 from ppcc.torch._failures import _abort as end_group
 from torch import Tensor, nn
 from torch._subclasses import FakeTensor
@@ -34,9 +34,9 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from . import spawn
-from .models import TOLERANCE, halves, loss_fn, pipelines
+from .models import TOLERANCE, batch_of_rank, loss_fn, make_pipeline_groups
 
-LONG = bool(os.environ.get("PPCC_LONG"))
+FULL_MATRIX = bool(os.environ.get("PPCC_LONG"))
 WIDTH = 6
 
 
@@ -56,15 +56,15 @@ class Stage(nn.Module):
         super().__init__()
         self.first, self.second = Layer(), Layer()
         self.inside: Callable[[nn.Module, Tensor], Any] = lambda layer, x: layer(x)
-        self.runs = 0
+        self.num_forwards = 0
 
     def forward(self, x: Tensor) -> Tensor:
-        self.runs += not isinstance(x, FakeTensor)
+        self.num_forwards += not isinstance(x, FakeTensor)
         return self.inside(self.second, self.first(x))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
-class Around:
+class Parallelism:
     """What wrappers are given beside a stage."""
 
     replicas: dist.ProcessGroup
@@ -74,28 +74,28 @@ class Around:
         return DeviceMesh.from_group(self.replicas, "cpu")
 
 
-Wrap = Callable[[Stage, Around], nn.Module]
+Wrap = Callable[[Stage, Parallelism], nn.Module]
 
 
 @dataclass(frozen=True)
 class Case:
     wrap: Wrap
-    whole: str = ""
+    full_reason: str = ""
     """Why it is refused with B; nothing where it works."""
-    split: str = ""
+    split_reason: str = ""
     """Why it is refused with I and W."""
     shares: bool = False
     """Gradients are averaged over copies of the pipeline."""
-    theirs: tuple[str, str] | None = None
+    torch_reason: tuple[str, str] | None = None
     """The same with PyTorch's own runtime, where it is other."""
     alone: Callable[[Stage], object] = lambda stage: None
     """What copies of the pipeline have each, too."""
-    really: bool = False
+    runs_module: bool = False
     """Shapes are found by a forward, of zeros."""
 
 
 def inside(run: Callable[[nn.Module, Tensor], Any]) -> Wrap:
-    def wrap(stage: Stage, _: Around) -> Stage:
+    def wrap(stage: Stage, _: Parallelism) -> Stage:
         stage.inside = run
         return stage
 
@@ -103,33 +103,33 @@ def inside(run: Callable[[nn.Module, Tensor], Any]) -> Wrap:
 
 
 def on(change: Callable[[Stage], object]) -> Wrap:
-    def wrap(stage: Stage, _: Around) -> Stage:
+    def wrap(stage: Stage, _: Parallelism) -> Stage:
         stage.keeps = change(stage)  # type: ignore[assignment]
         return stage
 
     return wrap
 
 
-def ddp(module: nn.Module, around: Around) -> nn.Module:
-    return DistributedDataParallel(module, process_group=around.replicas)
+def ddp(module: nn.Module, parallelism: Parallelism) -> nn.Module:
+    return DistributedDataParallel(module, process_group=parallelism.replicas)
 
 
-def part(of: Callable[[nn.Module, Around], nn.Module]) -> Wrap:
-    def wrap(stage: Stage, around: Around) -> Stage:
-        stage.second = of(stage.second, around)  # type: ignore[assignment]
+def part(of: Callable[[nn.Module, Parallelism], nn.Module]) -> Wrap:
+    def wrap(stage: Stage, parallelism: Parallelism) -> Stage:
+        stage.second = of(stage.second, parallelism)  # type: ignore[assignment]
         return stage
 
     return wrap
 
 
-def shard_parts(stage: Stage, around: Around) -> Stage:
-    fully_shard(stage.second, mesh=around.mesh)
+def shard_parts(stage: Stage, parallelism: Parallelism) -> Stage:
+    fully_shard(stage.second, mesh=parallelism.mesh)
     return stage
 
 
-def shard(stage: Stage, around: Around) -> Stage:
-    fully_shard(stage.second, mesh=around.mesh)
-    fully_shard(stage, mesh=around.mesh)
+def shard(stage: Stage, parallelism: Parallelism) -> Stage:
+    fully_shard(stage.second, mesh=parallelism.mesh)
+    fully_shard(stage, mesh=parallelism.mesh)
     return stage
 
 
@@ -139,10 +139,10 @@ def with_norm(stage: Stage) -> None:
     stage.inside = lambda layer, x: norm(layer(x))
 
 
-def replicated(stage: Stage, around: Around) -> nn.Module:
+def replicated(stage: Stage, parallelism: Parallelism) -> nn.Module:
     from torch.distributed._composable.replicate import replicate
 
-    return replicate(stage, process_group=around.replicas)  # type: ignore[no-any-return]
+    return replicate(stage, process_group=parallelism.replicas)  # type: ignore[no-any-return]
 
 
 def optimizer_inside(stage: Stage) -> None:
@@ -226,28 +226,28 @@ def saved_on_cpu(layer: nn.Module, x: Tensor) -> Tensor:
 BACKWARD = "expects one backward after each forward"
 COMPILED = "compiled by torch.compile, whose backward runs whole"
 CHECKPOINTS = "checkpoints activations, which I and W would recompute again"
-NEVER = "a hook behind the accumulation of its gradient, which I and W do not call"
+NOT_CALLED = "a hook behind the accumulation of its gradient, which I and W do not call"
 INSIDE = "runs a backward inside|incompatible with .grad"
 TWICE = "from which W starts, so it would run twice"
 
 CASES = {
     "none": Case(lambda stage, _: stage),
-    "ddp": Case(ddp, BACKWARD, BACKWARD, shares=True, theirs=("", BACKWARD)),
+    "ddp": Case(ddp, BACKWARD, BACKWARD, shares=True, torch_reason=("", BACKWARD)),
     "ddp of a part": Case(part(ddp), BACKWARD, BACKWARD),
     "replicate": Case(replicated, BACKWARD, BACKWARD),
-    "fsdp1": Case(lambda stage, around: FullyShardedDataParallel(stage, around.replicas, device_id=torch.device("cpu")), BACKWARD, BACKWARD),
-    "fully_shard": Case(shard, shares=True, really=True),
-    "fully_shard that ends in a norm": Case(shard, shares=True, really=True, alone=with_norm),
-    "fully_shard of a part": Case(shard_parts, "call fully_shard", "call fully_shard", really=True),
+    "fsdp1": Case(lambda stage, parallelism: FullyShardedDataParallel(stage, parallelism.replicas, device_id=torch.device("cpu")), BACKWARD, BACKWARD),
+    "fully_shard": Case(shard, shares=True, runs_module=True),
+    "fully_shard that ends in a norm": Case(shard, shares=True, runs_module=True, alone=with_norm),
+    "fully_shard of a part": Case(shard_parts, "call fully_shard", "call fully_shard", runs_module=True),
     "optimizer in the backward": Case(on(optimizer_inside), "steps inside of the backward", "steps inside of the backward"),
     "compile": Case(lambda stage, _: torch.compile(stage, backend="aot_eager"), "", COMPILED),  # type: ignore[arg-type, return-value]
     "compile in place": Case(on(lambda stage: stage.compile(backend="aot_eager")), "", COMPILED),
     "compile of a part": Case(part(lambda layer, _: torch.compile(layer, backend="aot_eager")), "", COMPILED),  # type: ignore[arg-type, return-value]
     "compile of a function": Case(inside(compiled_function), "", COMPILED),
-    "checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=False)), "", CHECKPOINTS, theirs=("", "")),
-    "reentrant checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=True)), "", CHECKPOINTS, theirs=(INSIDE, INSIDE)),
-    "checkpoint wrapper": Case(part(lambda layer, _: checkpoint_wrapper(layer)), "", CHECKPOINTS, theirs=("", "")),
-    "checkpoint of one's own": Case(inside(Reenters.apply), "", CHECKPOINTS, theirs=(INSIDE, CHECKPOINTS)),  # type: ignore[arg-type]
+    "checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=False)), "", CHECKPOINTS, torch_reason=("", "")),
+    "reentrant checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=True)), "", CHECKPOINTS, torch_reason=(INSIDE, INSIDE)),
+    "checkpoint wrapper": Case(part(lambda layer, _: checkpoint_wrapper(layer)), "", CHECKPOINTS, torch_reason=("", "")),
+    "checkpoint of one's own": Case(inside(Reenters.apply), "", CHECKPOINTS, torch_reason=(INSIDE, CHECKPOINTS)),  # type: ignore[arg-type]
     "save_on_cpu": Case(inside(saved_on_cpu)),
     "function of one's own": Case(inside(lambda layer, x: Doubles.apply(layer(x)))),
     "full backward hook": Case(hooked(lambda s: s.second.up.register_full_backward_hook, doubled)),
@@ -256,20 +256,20 @@ CASES = {
     "old backward hook": Case(hooked(lambda s: s.second.up.register_backward_hook, lambda m, into, out: None), "", "call twice"),
     "hook on a weight": Case(hooked(lambda s: s.second.up.weight.register_hook, lambda gradient: gradient * 2)),
     "hook on several weights": Case(
-        on(lambda s: torch.autograd.graph.register_multi_grad_hook([s.second.up.weight, s.second.down.weight], lambda found: None)), "", NEVER
+        on(lambda s: torch.autograd.graph.register_multi_grad_hook([s.second.up.weight, s.second.down.weight], lambda found: None)), "", NOT_CALLED
     ),
     "hook behind accumulation": Case(
-        hooked(lambda s: s.second.up.weight.register_post_accumulate_grad_hook, halved), "", NEVER
+        hooked(lambda s: s.second.up.weight.register_post_accumulate_grad_hook, halved), "", NOT_CALLED
     ),
-    "hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_hook(lambda into, out: None))), "", NEVER),
-    "pre-hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_prehook(lambda out: (out[0] * 2,)))), "", NEVER),
+    "hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_hook(lambda into, out: None))), "", NOT_CALLED),
+    "pre-hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_prehook(lambda out: (out[0] * 2,)))), "", NOT_CALLED),
     "hook on a result": Case(inside(with_hook), "", TWICE),
     "pre-hook on a node": Case(inside(partial(with_hook, node=True)), "", TWICE),
     "hook on an input": Case(inside(with_hook_on_input)),
     "weight norm": Case(on(lambda s: nn.utils.parametrizations.weight_norm(s.second.up))),
     "spectral norm": Case(on(lambda s: nn.utils.parametrizations.spectral_norm(s.second.up))),
     "frozen": Case(on(lambda s: s.second.up.requires_grad_(False))),
-    "one weight twice": Case(on(lambda s: setattr(s.second.up, "weight", s.first.down.weight)), theirs=("", "a second time")),
+    "one weight twice": Case(on(lambda s: setattr(s.second.up, "weight", s.first.down.weight)), torch_reason=("", "a second time")),
 }
 
 WHOLE = [("one_f_one_b", {"P": 2, "M": 4}), ("gpipe", {"P": 2, "M": 4})]
@@ -277,15 +277,15 @@ SPLIT = [("zb1p", {"P": 2, "M": 4}), ("zero_bubble_v", {"P": 2, "M": 4}), ("dual
 
 
 def programs() -> list[ppcc.Program]:
-    wanted = [*WHOLE, *SPLIT] if LONG else [WHOLE[0], SPLIT[0]]
+    wanted = [*WHOLE, *SPLIT] if FULL_MATRIX else [WHOLE[0], SPLIT[0]]
     return [ppcc.compile(name, params=values) for name, values in wanted]
 
 
 def splits(program: ppcc.Program) -> bool:
-    return any(action.kind.letters == "I" for actions in program.actions for action in actions)
+    return any(action.op == "I" for actions in program.actions for action in actions)
 
 
-def made(case: Case, count: int, around: Around, hosted: set[int]) -> list[nn.Module]:
+def make_stages(case: Case, count: int, parallelism: Parallelism, hosted: set[int]) -> list[nn.Module]:
     """The stages, wrapped; those that are averaged over copies on their rank only."""
     torch.manual_seed(7)
     stages = [Stage().double() for _ in range(count)]
@@ -293,7 +293,7 @@ def made(case: Case, count: int, around: Around, hosted: set[int]) -> list[nn.Mo
         case.alone(stage)
     for number in sorted(hosted):
         torch.manual_seed(number)
-        stages[number] = case.wrap(stages[number], around)  # type: ignore[assignment]
+        stages[number] = case.wrap(stages[number], parallelism)  # type: ignore[assignment]
     return list(stages)
 
 
@@ -307,11 +307,11 @@ def gradients(module: nn.Module) -> dict[str, Tensor]:
     return found
 
 
-def expected(case: Case, rank: int, program: ppcc.Program, around: Around) -> list[dict[str, Tensor]]:
+def expected(case: Case, rank: int, program: ppcc.Program, parallelism: Parallelism) -> list[dict[str, Tensor]]:
     """Of each stage, without a pipeline: with the same hooks, or, where copies share, the mean of what plain copies have."""
     count = program.pipes[0].num_stages
-    stages = made(case, count, around, set() if case.shares else set(range(count)))
-    batch, target = halves(rank, program.microbatches)
+    stages = make_stages(case, count, parallelism, set() if case.shares else set(range(count)))
+    batch, target = batch_of_rank(rank, program.microbatches)
     for x, y in zip(batch.tensor_split(program.microbatches), target.tensor_split(program.microbatches), strict=True):
         for number, stage in enumerate(stages):
             x = stage(x if number == 0 else x)
@@ -319,29 +319,29 @@ def expected(case: Case, rank: int, program: ppcc.Program, around: Around) -> li
     found = list(map(gradients, stages))
     for of_stage in found if case.shares else ():
         for name, gradient in sorted(of_stage.items()):
-            dist.all_reduce(gradient, group=around.replicas)
+            dist.all_reduce(gradient, group=parallelism.replicas)
             of_stage[name] = gradient / 2
     return found
 
 
-def of_runtime(rank: int, program: ppcc.Program, mine: dict[int, nn.Module], case: Case, around: Around, pipeline: Any, how: str) -> None:
-    batch, target = halves(rank, program.microbatches)
+def of_runtime(rank: int, program: ppcc.Program, mine: dict[int, nn.Module], case: Case, parallelism: Parallelism, pipeline: Any, mode: str) -> None:
+    batch, target = batch_of_rank(rank, program.microbatches)
     options: dict[str, Any] = {}
-    if how == "given":
+    if mode == "given":
         one = batch.tensor_split(program.microbatches)[0].to("meta")
         options["shapes"] = dict.fromkeys(range(program.pipes[0].num_stages), one)
-    if how == "dynamic":
-        options["dynamic_shapes"] = True
+    if mode == "dynamic":
+        options["variable_shapes"] = True
     if case.shares:
-        options["groups"] = {"data_parallel": around.replicas}
+        options["groups"] = {"data_parallel": parallelism.replicas}
     Runtime(program, mine, loss_fn=loss_fn, group=pipeline, **options).step(batch, target=target)
 
 
 def of_torch(rank: int, program: ppcc.Program, mine: dict[int, nn.Module], case: Case, pipeline: Any) -> None:
     (pipe,) = program.pipes
     stages = [PipelineStage(module, stage, pipe.num_stages, torch.device("cpu"), group=pipeline) for stage, module in mine.items()]
-    runtime = load_torch_runtime(program, stages, loss_fn=loss_fn, fsdp=case.really)
-    batch, target = halves(rank, program.microbatches)
+    runtime = load_torch_runtime(program, stages, loss_fn=loss_fn, fsdp=case.runs_module)
+    batch, target = batch_of_rank(rank, program.microbatches)
     here = rank % 2
     given = [batch] if pipe.rank_of_stage[0] == here else []
     asked = {"target": target, "losses": []} if pipe.rank_of_stage[-1] == here else {}
@@ -353,75 +353,75 @@ def causes(error: BaseException | None) -> str:
 
 
 @contextmanager
-def told(label: str) -> Iterator[None]:
+def explained(label: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
         raise AssertionError(f"{label}: {type(error).__name__}: {error}") from error
 
 
-def reason_of(case: Case, program: ppcc.Program, how: str) -> str:
+def reason_of(case: Case, program: ppcc.Program, mode: str) -> str:
     """Why it is refused; nothing where it works."""
-    reasons = case.theirs if how == "torch" and case.theirs is not None else (case.whole, case.split)
+    reasons = case.torch_reason if mode == "torch" and case.torch_reason is not None else (case.whole, case.split)
     return reasons[splits(program)]
 
 
-def run_case(rank: int, name: str, program: ppcc.Program, around: Around, pipeline: Any, how: str, folder: str) -> None:
-    case, label = CASES[name], f"{name}, {program.name}, {how}, rank {rank}"
-    reason = reason_of(case, program, how)
-    hosted = {stage for _, stage in program.stages_of(rank % 2)}
+def run_case(rank: int, name: str, program: ppcc.Program, parallelism: Parallelism, pipeline: Any, mode: str, folder: str) -> None:
+    case, label = CASES[name], f"{name}, {program.name}, {mode}, rank {rank}"
+    reason = reason_of(case, program, mode)
+    hosted = {stage for _, stage in program.local_stages(rank % 2)}
     count = program.pipes[0].num_stages
-    modules = made(case, count, around, hosted)
+    modules = make_stages(case, count, parallelism, hosted)
     mine = {stage: modules[stage] for stage in sorted(hosted)}
-    run = partial(of_torch, rank, program, mine, case, pipeline) if how == "torch" else partial(of_runtime, rank, program, mine, case, around, pipeline, how)
+    run = partial(of_torch, rank, program, mine, case, pipeline) if mode == "torch" else partial(of_runtime, rank, program, mine, case, parallelism, pipeline, mode)
     if reason:
         try:
             run()
         except Exception as error:
-            if how == "torch":
-                for group in (pipeline, around.replicas):  # Lest other ranks wait.
+            if mode == "torch":
+                for group in (pipeline, parallelism.replicas):  # Lest other ranks wait.
                     end_group(group)
-            assert re.search(f"{reason}|{ENDED}" if how == "torch" else reason, causes(error)), f"{label}: {causes(error)}"
+            assert re.search(f"{reason}|{PEER_CLOSED}" if mode == "torch" else reason, causes(error)), f"{label}: {causes(error)}"
             if re.search(reason, causes(error)):
                 Path(folder, f"{name}, {program.name}").touch()
         else:
             raise AssertionError(f"{label} is not refused")
-        runs = sum(part.runs for module in mine.values() for part in module.modules() if isinstance(part, Stage))
-        if how == "inferred" and not case.really:
-            assert runs == 0, f"{label}: ran before"
-        assert how == "torch" or not any(map(gradients, mine.values())), f"{label}: has gradients"
+        num_forwards = sum(part.num_forwards for module in mine.values() for part in module.modules() if isinstance(part, Stage))
+        if mode == "inferred" and not case.runs_module:
+            assert num_forwards == 0, f"{label}: ran before"
+        assert mode == "torch" or not any(map(gradients, mine.values())), f"{label}: has gradients"
         return
-    wanted = expected(case, rank, program, around)
-    with told(label):
+    wanted = expected(case, rank, program, parallelism)
+    with explained(label):
         run()
     for stage, module in mine.items():
         found = gradients(module)
         assert found.keys() == wanted[stage].keys(), f"{label}, stage {stage}: {sorted(found)} and not {sorted(wanted[stage])}"
         for weight, gradient in found.items():
-            off = float((gradient - wanted[stage][weight]).abs().max())
-            assert off <= TOLERANCE, f"{label}, stage {stage}: {weight} is off by {off}"
+            deviation = float((gradient - wanted[stage][weight]).abs().max())
+            assert deviation <= TOLERANCE, f"{label}, stage {stage}: {weight} is off by {deviation}"
 
 
-ENDED = "Connection (closed|reset) by peer"
+PEER_CLOSED = "Connection (closed|reset) by peer"
 """What PyTorch's runtime says on ranks that wait for one that has refused its stage, and ended its groups."""
 
 
-def run_matrix(rank: int, names: list[str], texts: list[str], how: str, folder: str) -> None:
-    pipeline, replicas = pipelines(rank)
+def run_matrix(rank: int, names: list[str], texts: list[str], mode: str, folder: str) -> None:
+    pipeline, replicas = make_pipeline_groups(rank)
     pairs = [(program, name) for program in map(ppcc.Program.from_json, texts) for name in names]
-    for program, name in sorted(pairs, key=lambda pair: bool(reason_of(CASES[pair[1]], pair[0], how))):
-        if how == "torch" and reason_of(CASES[name], program, how):
-            pipeline, replicas = pipelines(rank)  # They end with it.
+    for program, name in sorted(pairs, key=lambda pair: bool(reason_of(CASES[pair[1]], pair[0], mode))):
+        if mode == "torch" and reason_of(CASES[name], program, mode):
+            pipeline, replicas = make_pipeline_groups(rank)  # They end with it.
         if "torch._dynamo" in sys.modules:
             torch._dynamo.reset()  # It stops compiling what it has compiled often.
-        run_case(rank, name, program, Around(replicas), pipeline, how, folder)
+        run_case(rank, name, program, Parallelism(replicas), pipeline, mode, folder)
 
 
-@pytest.mark.parametrize("how", os.environ.get("PPCC_HOWS", "inferred,given,dynamic,torch" if LONG else "inferred,torch").split(","))
-def test_gradients_are_right_or_the_stage_is_refused(how: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", os.environ.get("PPCC_HOWS", "inferred,given,dynamic,torch" if FULL_MATRIX else "inferred,torch").split(","))
+def test_gradients_are_right_or_the_stage_is_refused(mode: str, tmp_path: Path) -> None:
     names = [name for name in CASES if hasattr(FSDPModule, "finalize_backward") or not name.startswith("fully_shard")]
-    spawn.run(run_matrix, 4, names, [program.json for program in programs()], how, str(tmp_path))
-    refused = {f"{name}, {program.name}" for name in names for program in programs() if reason_of(CASES[name], program, how)}
+    spawn.run(run_matrix, 4, names, [program.json for program in programs()], mode, str(tmp_path))
+    refused = {f"{name}, {program.name}" for name in names for program in programs() if reason_of(CASES[name], program, mode)}
     assert {path.name for path in tmp_path.iterdir()} == refused
     if len(names) < len(CASES):
         pytest.skip("all but fully_shard: it needs PyTorch 2.15")
@@ -448,7 +448,7 @@ def run_dtensors(rank: int, texts: list[str]) -> None:
     def step(program: ppcc.Program, gives: int, **options: Any) -> dict[int, nn.Module]:
         """With stages of which one gives a DTensor."""
         modules = plain(program.pipes[0].num_stages)
-        mine = {stage: modules[stage] for _, stage in program.stages_of(rank // 2)}
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank // 2)}
         for stage, module in mine.items():
             last = RowwiseParallel(output_layouts=Shard(0), use_local_output=False) if stage == gives else RowwiseParallel()
             parallelize_module(module, mesh["tp"], {"0": ColwiseParallel(), "2": last})
@@ -457,7 +457,7 @@ def run_dtensors(rank: int, texts: list[str]) -> None:
 
     reason = r"stage 0 returned a DTensor, but stages hand over plain tensors: use tensor.to_local\(\)"
     for program in map(ppcc.Program.from_json, texts):
-        with pytest.raises(RuntimeMisuse, match=reason):
+        with pytest.raises(UsageError, match=reason):
             step(program, 0)
         count = program.pipes[0].num_stages
         stages, x = plain(count), batch
@@ -468,8 +468,8 @@ def run_dtensors(rank: int, texts: list[str]) -> None:
             found, wanted = gradients(module), gradients(stages[number])
             assert found.keys() == wanted.keys()
             assert all(float((found[name] - wanted[name]).abs().max()) <= TOLERANCE for name in found), (program.name, number)
-    with pytest.raises((RuntimeMisuse, StepFailed), match=reason):  # The last: it ends all groups.
-        step(program, 0, dynamic_shapes=True)
+    with pytest.raises((UsageError, StepError), match=reason):  # The last: it ends all groups.
+        step(program, 0, variable_shapes=True)
 
 
 def test_dtensors_stay_in_their_stage() -> None:

@@ -21,12 +21,12 @@ command = [ppcc, "s.pp", "--watch", "--emit=actions"]
 with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
 
     def expect(what):
-        said = []
+        output = []
         for line in process.stdout:
             if line.startswith("-- "):
                 break
-            said += re.findall(r"\[(E\d+)\]|^(rank .*)", line)
-        print(what + ":", *("".join(one) for one in said), flush=True)
+            output += re.findall(r"\[(E\d+)\]|^(rank .*)", line)
+        print(what + ":", *("".join(one) for one in output), flush=True)
 
     try:
         expect("at first")

@@ -21,7 +21,7 @@ def run(*arguments):
     return done.stdout
 
 
-def comes_again(*given):
+def round_trips(*given):
     """Whether the compute actions are the same after both ways."""
     run("decompile", *given, "-o", str(folder / "again.pp"))
     actions = "--comm-order=none", "--emit=actions"
@@ -54,10 +54,10 @@ def shuffled(seed):
 
 ppcc, conformance, folder = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 folder.mkdir(exist_ok=True)
-print(f"library: {sum(comes_again(*one.split()) for one in LIBRARY)} of {len(LIBRARY)}")
+print(f"library: {sum(round_trips(*one.split()) for one in LIBRARY)} of {len(LIBRARY)}")
 for system in "pytorch", "d9d", "deepseek", "megatron", "pp":
     cases = [json.loads(line)["compute"] for line in (conformance / f"{system}.jsonl").open()]
     cases = [rows for rows in cases if sum(map(len, rows)) < 20000]
     cases = cases[:: max(1, len(cases) // 6)][:6]
-    print(f"{system}: {sum(comes_again(lists(rows)) for rows in cases)} of {len(cases)}")
-print(f"random: {sum(comes_again(lists(shuffled(seed))) for seed in range(20))} of 20")
+    print(f"{system}: {sum(round_trips(lists(rows)) for rows in cases)} of {len(cases)}")
+print(f"random: {sum(round_trips(lists(shuffled(seed))) for seed in range(20))} of 20")

@@ -6,16 +6,16 @@ import sys
 ppcc, opt = sys.argv[1:]
 rolled = subprocess.run([ppcc, "one_f_one_b", "-D", "P=2", "-D", "M=12", "--rolled", "--preconnect=on"],
                         capture_output=True, text=True, check=True).stdout
-MOST32, STAGES, MICROBATCHES = 0xFFFFFFFE, 0xFFFE, 0xFFFFFFFE
+MAX_INT32, STAGES, MICROBATCHES = 0xFFFFFFFE, 0xFFFE, 0xFFFFFFFE
 # Where it stands, the least and the most. Of rows: the first send of rank 0.
 row = next(i for i, cells in enumerate(json.loads(rolled)["actions"][0]) if cells[4] != -1)
 FIELDS = [
     (["version"], 1, 3),
     (["ranks"], 1, 1 << 20),
-    *((["actions", 0, row, column], least, most) for column, (least, most) in enumerate([
-        (0, 255), (0, 255), (0, STAGES - 1), (-1, MICROBATCHES - 1), (-1, STAGES - 1), (0, 32767), (-1, MOST32),
-        (0, MOST32)])),
-    *((["sites", 1, column], 0, MOST32) for column in range(4)),
+    *((["actions", 0, row, column], minimum, maximum) for column, (minimum, maximum) in enumerate([
+        (0, 255), (0, 255), (0, STAGES - 1), (-1, MICROBATCHES - 1), (-1, STAGES - 1), (0, 32767), (-1, MAX_INT32),
+        (0, MAX_INT32)])),
+    *((["sites", 1, column], 0, MAX_INT32) for column in range(4)),
     (["pipes", 0, "microbatches", 0], 0, MICROBATCHES),
     (["pipes", 0, "microbatches", 1], 0, MICROBATCHES),
     (["pipes", 0, "rank_of_stage", 1], 0, (1 << 20) - 1),
@@ -44,7 +44,7 @@ def set_in(program, path, value):
 
 
 tried = 0
-for path, least, most in FIELDS:
+for path, minimum, maximum in FIELDS:
     def attempt(token, refused):
         global tried
         copy = json.loads(rolled)
@@ -52,9 +52,9 @@ for path, least, most in FIELDS:
         check([ppcc, "-", "--from=json", "--check"], f"{path}: {token}", json.dumps(copy).replace('"@@"', token), refused)
         tried += 1
 
-    for value in least, most:
+    for value in minimum, maximum:
         attempt(str(value), False)
-    for value in [least - 1, most + 1] + [value for value in HUGE if not least <= value <= most]:
+    for value in [minimum - 1, maximum + 1] + [value for value in HUGE if not minimum <= value <= maximum]:
         attempt(str(value), True)
     for token in NOT_INTEGERS:
         attempt(token, True)
@@ -83,12 +83,12 @@ IR = """program "x" {{
 rank 0 {{ 0F0 0SEND_F0>{peer} {stage}F{microbatch}@{at} loop {turns} by {advance} {{ 2F0 }} }}
 rank {last} {{ 1F0 }}
 """
-GOOD = dict(ranks=2, low=0, high=1, number=0, site=1, file=0, line=3, column=4, caller=0, first=0, end=2, slices=1, rank=1,
+VALID = dict(ranks=2, low=0, high=1, number=0, site=1, file=0, line=3, column=4, caller=0, first=0, end=2, slices=1, rank=1,
             skip=0, to=2, peer=2, stage=0, microbatch=1, at=1, turns=1, advance=0, last=1)
-check([opt, "-", "--no-print"], "IR", IR.format(**GOOD).replace(" in 0", ""), False)
-for name in GOOD:
+check([opt, "-", "--no-print"], "IR", IR.format(**VALID).replace(" in 0", ""), False)
+for name in VALID:
     for token in ["-1", "1.5", '"1"', "", *map(str, HUGE), "4294967295", "4294967296", "4294967299"]:
-        text = IR.format(**{**GOOD, name: token})
+        text = IR.format(**{**VALID, name: token})
         if name != "caller":
             text = text.replace(" in 0", "")
         check([opt, "-", "--no-print"], f"IR {name}: {token}", text, name != "turns" or "42949" not in token)

@@ -50,7 +50,7 @@ def ask(method, params):
     return answer.get("result")
 
 
-def said_of(uri):
+def diagnostics_of(uri):
     """What is wrong with a text, by the codes or words of its diagnostics."""
     deadline = time.time() + SECONDS
     while True:
@@ -75,7 +75,7 @@ for number, text in enumerate(texts):
     uri = (folder / f"text{number}.pp").as_uri()
     document = {"textDocument": {"uri": uri, "version": 1, "languageId": "pp", "text": text}}
     write({"method": "textDocument/didOpen", "params": document})
-    wrong = said_of(uri)
+    wrong = diagnostics_of(uri)
     assert wrong, text
     print(text.split("\n")[0].replace(str(folder), "FOLDER"), "->", ", ".join(wrong).replace(str(folder), "FOLDER"))
     for method in ["hover", "definition", "references", "rename"]:

@@ -73,9 +73,9 @@ def main():
             refused += 1
             continue
         assert done.returncode == 0, source + done.stderr
-        told = re.findall(r'^ *static (?:"\w+" )?\[?([^\]\n]*)', done.stdout, re.M) or ["0"]
+        reported = re.findall(r'^ *static (?:"\w+" )?\[?([^\]\n]*)', done.stdout, re.M) or ["0"]
         for i, stages in enumerate(stages_of(ranks)):
-            row = [float(word) for word in told[min(i, len(told) - 1)].split()]
+            row = [float(word) for word in reported[min(i, len(reported) - 1)].split()]
             held = sum(row) if len(row) > 1 else row[0] * stages
             assert held == layers, f"{held} of {layers} layers\n{source}"
         again = run(run(source, *layout).stdout, "--from=json", "--emit=times")

@@ -17,39 +17,39 @@ struct Layer : StageHooks {
   std::string done;
   double gradient = 0, weight = 0, stepped = 0;
 
-  void note(const Work &work) {
+  void note(const ActionContext &work) {
     done += ' ';
-    done += work.letters();
+    done += work.mnemonic();
     if (work.hasMicrobatch())
       done += std::to_string(work.microbatch);
   }
-  double forward(const Work &work, const Inputs<double> &in) {
+  double forward(const ActionContext &work, const Inputs<double> &in) {
     note(work);
     done += work.isRestored ? "*" : "";
     inputs[work.microbatch] = in.empty() ? work.microbatch + 1.0 : in[0];
     return (work.stage + 2.0) * inputs[work.microbatch];
   }
-  double backward(const Work &work, double *outputGrad) {
+  double backward(const ActionContext &work, double *outputGrad) {
     note(work);
     double grad = outputGrad ? *outputGrad : 1.0;
     gradient += grad * kept.at(work.microbatch); // Restored, or it throws.
     return grad * (work.stage + 2.0);
   }
-  void perform(const Work &work) {
+  void perform(const ActionContext &work) {
     note(work);
-    if (std::string(work.letters()) == "R")
+    if (std::string(work.mnemonic()) == "R")
       kept[work.microbatch] = inputs.at(work.microbatch);
-    else if (std::string(work.letters()) == "STEP")
+    else if (std::string(work.mnemonic()) == "STEP")
       stepped = gradient;
   }
-  void release(const Work &work) { kept.erase(work.microbatch); }
+  void release(const ActionContext &work) { kept.erase(work.microbatch); }
 };
 
 /// It has no `perform`.
 struct Bare : StageHooks {
   using Value = double;
-  double forward(const Work &, const Inputs<double> &) { return 0; }
-  double backward(const Work &, double *) { return 0; }
+  double forward(const ActionContext &, const Inputs<double> &) { return 0; }
+  double backward(const ActionContext &, double *) { return 0; }
 };
 
 int main(int, char **args) {

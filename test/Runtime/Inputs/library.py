@@ -16,23 +16,23 @@ def microbatches(name, P):
     return [1, P, 2 * P + 1]
 
 
-def symbolOf(path):
+def symbol_of(path):
     return path.stem.replace("-", "_")
 
 
-def takesRanks(ppcc, name):
+def takes_ranks(ppcc, name):
     """Whether the schedule is for any number of ranks."""
     listed = subprocess.run([ppcc, name, "--list-params"], capture_output=True, text=True, check=True).stdout
     return any(line.startswith("P:") for line in listed.splitlines())
 
 
-def writeAll(folder):
+def write_all(folder):
     """One file compiles faster than many."""
     paths = sorted(folder.glob("*.cpp"))
-    texts = [f'#define ppcc_data data_{symbolOf(path)}\n#include "{path.name}"\n#undef ppcc_data\n' for path in paths]
+    texts = [f'#define ppcc_data data_{symbol_of(path)}\n#include "{path.name}"\n#undef ppcc_data\n' for path in paths]
     (folder / "all.cpp").write_text("".join(texts))
     library = (folder / "all.so").resolve()
-    (folder / "symbols.txt").write_text("".join(f"{library}:{symbolOf(path)}\n" for path in paths))
+    (folder / "symbols.txt").write_text("".join(f"{library}:{symbol_of(path)}\n" for path in paths))
 
 
 def main():
@@ -42,20 +42,20 @@ def main():
     ranks = [int(word) for word in sys.argv[3:] if word.isdigit()] or [2, 4, 8]
     folder.mkdir(parents=True, exist_ok=True)
     listed = subprocess.run([ppcc, "--list-schedules"], capture_output=True, text=True, check=True).stdout
-    isCpp = "--emit=cpp" in options
-    names = [line.split()[0] for line in listed.splitlines() if line.split()[0] not in without and takesRanks(ppcc, line.split()[0])]
+    is_cpp = "--emit=cpp" in options
+    names = [line.split()[0] for line in listed.splitlines() if line.split()[0] not in without and takes_ranks(ppcc, line.split()[0])]
     for name in names:
         for P in ranks:
             refused = []
             for M in microbatches(name, P):
-                out = folder / f"{name}-{P}-{M}{'.cpp' if isCpp else '.json'}"
+                out = folder / f"{name}-{P}-{M}{'.cpp' if is_cpp else '.json'}"
                 command = [ppcc, name, "-D", f"P={P}", "-D", f"M={M}", "-o", out, *options]
-                command += [f"--cpp-symbol={symbolOf(out)}"] if isCpp else []
+                command += [f"--cpp-symbol={symbol_of(out)}"] if is_cpp else []
                 done = subprocess.run(command, capture_output=True)
                 refused += [M] if done.returncode else []
             assert not refused, f"{name} with P={P} is refused with M in {refused}"
-    if isCpp:
-        writeAll(folder)
+    if is_cpp:
+        write_all(folder)
     print(f"{len(names)} schedules")
 
 

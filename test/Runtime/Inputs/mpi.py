@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "utils"))
 from openmpi import mpirun  # noqa: E402
 
-WELL = ("none", "digest", "parts", "any-size", "wait-here", "together")
+NO_FAULT = ("none", "digest", "parts", "any-size", "rendezvous", "concurrent")
 SECONDS = 20  # mpirun itself takes some, on a machine that does other things too.
 
 
@@ -21,7 +21,7 @@ def run(launcher, program, fault, ranks, words):
         return subprocess.run([*command, program, fault, *words], capture_output=True, text=True, timeout=280)
 
 
-def lives(process):
+def is_running(process):
     """A zombie has ended, and waits for its parent to notice."""
     try:
         state = open(f"/proc/{process}/stat").read().rpartition(")")[2].split()[0]
@@ -36,14 +36,14 @@ def main():
     start = time.monotonic()
     done = run(launcher, program, fault, ranks - (fault == "ranks"), words)
     seconds = time.monotonic() - start
-    if fault in WELL:
+    if fault in NO_FAULT:
         print(done.stdout if done.returncode == 0 else f"status {done.returncode}\n{done.stdout}{done.stderr}")
         return done.returncode
     print("\n".join(sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))))
     processes = [int(number) for number in re.findall(r"^process (\d+)$", done.stdout, re.M)]
-    while any(map(lives, processes)) and time.monotonic() - start < SECONDS:
+    while any(map(is_running, processes)) and time.monotonic() - start < SECONDS:
         time.sleep(0.1)
-    left = sum(map(lives, processes))
+    left = sum(map(is_running, processes))
     if processes:
         print(f"{len(processes)} processes began, {left} are left")
     thrown, ended = (list(map(int, re.findall(rf"^{word} (\d+)$", done.stdout, re.M))) for word in ("thrown", "ended"))

@@ -35,9 +35,9 @@ def optimum(rank_of, microbatches, times, latency, memory, limits, fused, horizo
             forward, gradient = start["F", s, m], start["I", s, m]
             model.Add(gradient >= forward + times[s][0])
             if s:
-                way = latency if rank_of[s - 1] != rank else 0
-                model.Add(forward >= start["F", s - 1, m] + times[s - 1][0] + way)
-                model.Add(start["I", s - 1, m] >= gradient + times[s][1] + way)
+                edge_latency = latency if rank_of[s - 1] != rank else 0
+                model.Add(forward >= start["F", s - 1, m] + times[s - 1][0] + edge_latency)
+                model.Add(start["I", s - 1, m] >= gradient + times[s][1] + edge_latency)
             hold(s, forward, gradient + times[s][1], memory[0])
             if not fused:
                 weight = start["W", s, m]

@@ -11,12 +11,12 @@ from fractions import Fraction
 from comparisons.proofs import TRANSPORTS, formula, numbers, parsed, range_of
 from draw import Draw
 from generate import for_all
-from oracle.check import message_reasons, reasons_of
+from oracle.check import message_violations, violations
 from oracle.program import KINDS, Costs, Program, Row
-from oracle.run import Waits, is_safe, run
+from oracle.run import EventGraph, is_deadlock_free, run
 from tools import Mismatch, Tools, expect, expect_equal
 
-SCARCE = {"certificates": 2, "changed": 0.1}
+COVERAGE = {"certificates": 2, "changed": 0.1}
 RANGE = re.compile(r"(\d+)(?:, (\d+),)?( \.\.(?: (\d+))?)? (right|wrong|excluded|undecided)(.*)")
 
 
@@ -41,18 +41,18 @@ def attack(draw, tools, tally, given, transports, each, case=None):
     claims.check(done.stdout)
     model = [line for line in done.stdout.splitlines() if line.startswith("given")]
     if case:
-        holds(case, good, numbers(draw))
+        check_claims(case, good, numbers(draw))
     alike = collections.defaultdict(list)
     for place in places(good):
         alike[name(good, place)].append(place)
     changes = [[draw.pick(alike[key])] for key in sorted(alike) for _ in range(min(each, len(alike[key])))]
-    changes += [[draw.pick(alike[draw.pick(sorted(alike))])] for _ in draw.times(0 if each else 8)]
-    for _ in draw.times(4):
-        changes.append([draw.pick(alike[draw.pick(sorted(alike))]) for _ in range(draw.int(2, 3))])
+    changes += [[draw.pick(alike[draw.pick(sorted(alike))])] for _ in draw.spans_of(0 if each else 8)]
+    for _ in draw.spans_of(4):
+        changes.append([draw.pick(alike[draw.pick(sorted(alike))]) for _ in range(draw.integer(2, 3))])
     for changed in changes:
         bad = json.loads(text)
         for place in changed:
-            change(draw, bad, place)
+            mutate_json(draw, bad, place)
         if bad == good:
             continue
         tools.file("changed.json", json.dumps(bad))
@@ -68,7 +68,7 @@ def attack(draw, tools, tally, given, transports, each, case=None):
                 claims.check(done.stdout)
             try:
                 if case:
-                    holds(case, bad, touched(draw, bad, good))
+                    check_claims(case, bad, touched(draw, bad, good))
             except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError) as error:
                 raise Mismatch("a certificate without sense is accepted", f"{type(error).__name__}: {error}") from error
 
@@ -96,7 +96,7 @@ def name(data, place):
     return f"{'.'.join(keys[-2:])}{'[]' * (len(place) - len(keys))}{place[-1] % width if leaf else ''}"
 
 
-def change(draw, data, place):
+def mutate_json(draw, data, place):
     """Another number, word or list there, or nothing."""
     try:
         holder = at(data, place[:-1])
@@ -106,7 +106,7 @@ def change(draw, data, place):
     if isinstance(old, bool) or old is None:
         new = draw.pick([not old, None])
     elif isinstance(old, int):
-        new = draw.pick([old + 1, old - 1, old + 2, -old, -old - 1, old * 2, old + draw.int(-9, 9), 0 if old else 3, 2**31, 2**62, -(2**63), "1"])
+        new = draw.pick([old + 1, old - 1, old + 2, -old, -old - 1, old * 2, old + draw.integer(-9, 9), 0 if old else 3, 2**31, 2**62, -(2**63), "1"])
     elif isinstance(old, str):
         digits = list(re.finditer(r"\d+", old))
         words = ["right", "wrong", "excluded", "undecided", "data", "stream", "rendezvous", "buffered", "foo", "F", "B", "2", "-1", "1/3", "",
@@ -133,13 +133,13 @@ def touched(draw, bad, good):
 
     before = without_reason(good["ranges"])
     return sorted({one["from"] + one["modulus"] * n for one in without_reason(bad["ranges"]) if one not in before
-                   for n in (0, draw.int(1, 3)) if one["to"] is None or one["from"] + one["modulus"] * n <= one["to"]})
+                   for n in (0, draw.integer(1, 3)) if one["to"] is None or one["from"] + one["modulus"] * n <= one["to"]})
 
 
 def rows(data):
     """What is claimed of a schedule is true of its own rows alone."""
     try:
-        return [[one["evidence"].get("data"), one["evidence"].get("carried")] for one in data["ranges"] if one.get("evidence")]
+        return [[one["evidence"].get("data"), one["evidence"].get("with_messages")] for one in data["ranges"] if one.get("evidence")]
     except (KeyError, TypeError, AttributeError):
         return None
 
@@ -178,13 +178,13 @@ class Claims:
                 for transport in on[1].strip().split(", ") if on else ["stream"]:
                     expect_equal(verdict == "right", self.instance(m, transport)[0], "a wrong verdict is accepted")
                 if span:
-                    told, real = parsed(span[2], m), self.instance(m, span[3])[1]
-                    expect(told >= real if span[1] else told == real, "a wrong makespan is accepted", f"M = {m}: {line}, is {real}")
+                    reported, real = parsed(span[2], m), self.instance(m, span[3])[1]
+                    expect(reported >= real if span[1] else reported == real, "a wrong makespan is accepted", f"M = {m}: {line}, is {real}")
 
 
 # What is claimed of the rows in a certificate.
 
-def holds(case, data, ms):
+def check_claims(case, data, ms):
     """Judges some programs of a certificate, which is accepted, of the model of the schedule."""
     for m in ms:
         one = range_of(data["ranges"], m)
@@ -198,23 +198,23 @@ def holds(case, data, ms):
         expect(not unknown, "a transport without evidence is accepted", f"M = {m}: {unknown}")
         kinds = [*KINDS.values(), *(case.head.kinds[kind["name"]] for kind in data["models"][shown["model"]].get("declared", []))]
         alone = instance(case, kinds, shown["data"], n)
-        reasons = reasons_of(alone, Costs(alone.head))
+        reasons = violations(alone, Costs(alone.head))
         if one["verdict"] == "wrong":
             expect(reasons, "right rows are accepted as wrong", f"M = {m}")
             continue
         expect(not reasons, "wrong rows are accepted", f"M = {m}: {sorted(reasons)}")
         on = [transport for transport in one["transports"] if transport != "data"]
-        program = instance(case, kinds, shown["carried"], n) if on else alone
-        reasons = message_reasons(program) if on else set()
+        program = instance(case, kinds, shown["with_messages"], n) if on else alone
+        reasons = message_violations(program) if on else set()
         expect(not reasons, "wrong messages are accepted", f"M = {m}: {sorted(reasons)}")
         for transport in on:
-            expect(is_safe(program, transport), "what hangs is accepted", f"M = {m} on {transport}")
+            expect(is_deadlock_free(program, transport), "what hangs is accepted", f"M = {m} on {transport}")
         if one["makespan"]:
             by_data = one["makespan"]["on"] == "data"
-            real = max(run(Waits(alone if by_data else program, None if by_data else one["makespan"]["on"], case.costs())).values())
-            told, exact = formula(one["makespan"], m), one["makespan"]["exact"]
-            expect(told == real if exact else told >= real, "a wrong makespan is accepted",
-                   f"M = {m}: {told}, {'exactly' if exact else 'at most'}, oracle {real}")
+            real = max(run(EventGraph(alone if by_data else program, None if by_data else one["makespan"]["on"], case.costs())).values())
+            reported, exact = formula(one["makespan"], m), one["makespan"]["exact"]
+            expect(reported == real if exact else reported >= real, "a wrong makespan is accepted",
+                   f"M = {m}: {reported}, {'exactly' if exact else 'at most'}, oracle {real}")
 
 
 def instance(case, kinds, template, n):
@@ -226,13 +226,13 @@ def instance(case, kinds, template, n):
         rows = []
         at = 0
         while at < len(rank):
-            window, stop = rank[at][8], at + 1
-            while window >= 0 and stop < len(rank) and rank[stop][8] == window:
+            loop, stop = rank[at][8], at + 1
+            while loop >= 0 and stop < len(rank) and rank[stop][8] == loop:
                 stop += 1
-            for turn in range(n + 1 if window >= 0 else 1):
-                for kind, pipe, stage, mb, peer, group, per_n, per_turn, _ in rank[at:stop]:
-                    number = -1 if kinds[kind].per != "microbatch" else mb + n * per_n + turn * per_turn
-                    rows.append(((group, turn), Row(kinds[kind], pipe, stage, number, peer)))
+            for iteration in range(n + 1 if loop >= 0 else 1):
+                for kind, pipe, stage, mb, peer, group, per_n, per_iteration, _ in rank[at:stop]:
+                    number = -1 if kinds[kind].per != "microbatch" else mb + n * per_n + iteration * per_iteration
+                    rows.append(((group, iteration), Row(kinds[kind], pipe, stage, number, peer)))
             at = stop
         items.append([])
         for i, (group, row) in enumerate(rows):

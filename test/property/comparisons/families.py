@@ -4,23 +4,23 @@ import json
 
 from comparisons.proofs import numbers, range_of
 from generate import for_all
-from tools import codes_of, expect
+from tools import diagnostic_codes, expect
 
-SCARCE = {"programs": 2, "families": 5}
+COVERAGE = {"programs": 2, "families": 5}
 TRANSPORTS = ["stream", "rendezvous", "buffered", "buffered:2", "posted", "stream-per-peer", "stream-per-edge"]
 
 
 def compare(draw, tools, tally):
     case = for_all(draw)
     file, costs = tools.file("random.pp", case.source()), case.arguments(tools.folder)
-    transports = [f"--transport={','.join(draw.some(TRANSPORTS, 0.2) or ['stream'])}"]
+    transports = [f"--transport={','.join(draw.subset(TRANSPORTS, 0.2) or ['stream'])}"]
     given = [*costs, *transports]
     preconnect = draw.pick([[], [], ["--preconnect=off"], ["--preconnect=on"]])
     given += preconnect + draw.pick([[], [], ["--comm-order=sweep"], ["--fuse=batch"]])
     done = tools.ppcc(file, *given, "--for=M", "-o", "family.json")
     tally["schedules"] += 1
     if done.returncode:
-        tally[f"no family: {', '.join(sorted(set(codes_of(done))))}"] += 1
+        tally[f"no family: {', '.join(sorted(set(diagnostic_codes(done))))}"] += 1
         return
     tally["families"] += 1
     done = tools.ppcc("family.json", "--for=M", "--emit=ir", "-o", "family.ir")

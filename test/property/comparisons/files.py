@@ -5,9 +5,9 @@ import json
 import programs
 from oracle.program import KINDS, text
 from program_json import from_json
-from tools import codes_of, expect, expect_equal
+from tools import diagnostic_codes, expect, expect_equal
 
-SCARCE = {"programs": 2}
+COVERAGE = {"programs": 2}
 BUFFERED = "--transport=buffered"
 
 
@@ -80,7 +80,7 @@ def lists(tools, written, tally):
             continue
         done = tools.ppcc("list", f"--from={form}", "--emit=json", *options)
         if done.returncode:  # Some programs cannot be told from their lists.
-            tally[f"{form} refused: {codes_of(done)[0]}"] += 1
+            tally[f"{form} refused: {diagnostic_codes(done)[0]}"] += 1
             continue
         tally[form] += 1
         wanted = program.without_messages() if form == "torch-csv-compute" else program

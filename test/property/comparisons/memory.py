@@ -4,11 +4,11 @@ import json
 from fractions import Fraction
 
 import programs
-from oracle.figures import Memory
-from oracle.run import TRANSPORTS, times_of
+from oracle.metrics import MemoryCurve
+from oracle.run import TRANSPORTS, row_times
 from tools import expect, expect_equal
 
-SCARCE = {"curves": 2}
+COVERAGE = {"curves": 2}
 
 
 def compare(draw, tools, tally):
@@ -16,31 +16,31 @@ def compare(draw, tools, tally):
     if not found:
         return
     case, program, path = found
-    for transport in draw.some([None, *TRANSPORTS], 0.3) or [None]:
+    for transport in draw.subset([None, *TRANSPORTS], 0.3) or [None]:
         one = program if transport else program.without_messages()
-        times = times_of(program, transport, case.costs())
+        times = row_times(program, transport, case.costs())
         if times is None:
             continue
         if transport:
             done = tools.ppcc(path, "--emit=trace", f"--transport={transport}")
         else:
             done = tools.ppcc(programs.without_messages(tools, program), "--emit=trace", "--comm-order=none")
-        if "[E1050]" in done.stderr and all(times[key][0] == times[key][1] or one.row(key).kind.is_message for key in one.keys):
+        if "[E1050]" in done.stderr and all(times[key][0] == times[key][1] or one.row(key).kind.is_message for key in one.row_ids):
             continue  # There is nothing to draw.
         expect(done.returncode == 0, "no trace", done.stderr)
         data = json.loads(done.stdout, parse_float=Fraction)
-        memory = Memory(one, times, case.costs())
+        memory = MemoryCurve(one, times, case.costs())
         for rank in range(program.head.ranks):
             tally["curves"] += 1
             for name, column in (("memory", 2), ("activations", 3)):
-                before = [(Fraction(-1), memory.at_rest(rank) if name == "memory" else 0)]  # A trace begins with the first change.
-                got = steps(before + [(Fraction(event["ts"]) / 1000, event["args"][name]) for event in data["traceEvents"]
+                before = [(Fraction(-1), memory.static_memory(rank) if name == "memory" else 0)]  # A trace begins with the first change.
+                got = memory_steps(before + [(Fraction(event["ts"]) / 1000, event["args"][name]) for event in data["traceEvents"]
                                       if event["ph"] == "C" and event["pid"] == rank and event["name"] == name])
-                wanted = steps(before + [(change[0], change[column]) for change in memory.ranks[rank]])
+                wanted = memory_steps(before + [(change[0], change[column]) for change in memory.ranks[rank]])
                 expect_equal(got, wanted, f"another curve of {name}")
 
 
-def steps(changes):
+def memory_steps(changes):
     """What holds from each moment on."""
     result = []
     for when, value in changes:

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 from comparisons.proofs import judge, messages
 from generate import for_all, of_library, rules
-from tools import codes_of
+from tools import diagnostic_codes
 
-SCARCE = {"right": 5, "wrong": 2, "makespan": 5, "work": 5, "memory": 5, "bubble": 5, "activations": 5, "messages": 5}
+COVERAGE = {"right": 5, "wrong": 2, "makespan": 5, "work": 5, "memory": 5, "bubble": 5, "activations": 5, "messages": 5}
 TRANSPORTS = "stream rendezvous data buffered buffered:1 buffered:2 stream-per-peer stream-per-edge posted".split()
 
 
@@ -22,7 +22,7 @@ def compare(draw, tools, tally):
     if draw.chance(0.25):
         transports += f",{draw.pick([other for other in TRANSPORTS if other != transports])}"
     given, more = [tools.file("mutant.pp", text), *given, *rules(draw)], messages(draw)
-    judge(tools, tally, [*given, *more], transports, sorted({draw.int(1, most) for most in (30, 70, 600)}),
+    judge(tools, tally, [*given, *more], transports, sorted({draw.integer(1, most) for most in (30, 70, 600)}),
           lambda m: instance(tools, given, more, transports.split(","), m))
 
 
@@ -36,7 +36,7 @@ def instance(tools, given, more, transports, m):
         more = []
     command = [*given, *more, f"-DM={m}", "--no-families", "--emit=report-json"]
     done = tools.ppcc(*command)
-    codes = codes_of(done)
+    codes = diagnostic_codes(done)
     if done.returncode and codes[0] in ("E0404", "E0480"):
         return "excluded", {}, None
     free = tools.ppcc(*command, "--cost=limit=1000000000") if done.returncode and set(codes) <= {"E1010", "E1052"} else done

@@ -3,22 +3,22 @@
 import json
 import re
 
-from generate import layered, schedule
-from oracle.check import reasons_of
+from generate import add_layers, schedule
+from oracle.check import violations
 from oracle.program import Costs
-from oracle.run import times_of
+from oracle.run import row_times
 from program_json import from_json
 from tools import expect, expect_equal, fraction
 
-SCARCE = {"runs": 2, "groups": 8}
+COVERAGE = {"runs": 2, "groups": 8}
 NODE = re.compile(r"(\w+):(\d+)([A-Z]+)(\d+)\.(?:L(\d+)\.)?(\w+)")
 
 
 def compare(draw, tools, tally):
-    case = schedule(draw, sound=True, priced=False, plain=True)
-    if len(case.head.pipes) > 1 or case.expand()[1] or reasons_of(case.expand()[0], case.costs()):
+    case = schedule(draw, sound=True, costed=False, plain=True)
+    if len(case.head.pipes) > 1 or case.expand()[1] or violations(case.expand()[0], case.costs()):
         return
-    stages = layered(draw, case)
+    stages = add_layers(draw, case)
     file = tools.file("random.pp", case.source())
     done = tools.ppcc(file, "--comm-order=sweep", "--transport=buffered")
     expect(done.returncode == 0 or "[E0766]" in done.stderr, "refused", done.stderr)
@@ -32,12 +32,12 @@ def compare(draw, tools, tally):
         launches = re.findall(r"\{([^}]*)\}", line)
         expect_equal(len(launches), len(rank), "another number of items with nodes")
         for item, launched in zip(rank, launches):
-            takes[item] = played(item, [NODE.match(word).groups() for word in launched.split()], stages, launched)
+            takes[item] = list_schedule_time(item, [NODE.match(word).groups() for word in launched.split()], stages, launched)
             tally["groups"] += len(item) > 1
-    costs = Made(program.head, takes)
-    for transport in draw.some(["buffered", "stream", "rendezvous", "posted"], 0.5) + [None]:
+    costs = NodeCosts(program.head, takes)
+    for transport in draw.subset(["buffered", "stream", "rendezvous", "posted"], 0.5) + [None]:
         one = program if transport else program.without_messages()
-        times = times_of(one, transport, costs)
+        times = row_times(one, transport, costs)
         options = [f"--transport={transport}", "--comm-order=sweep"] if transport else ["--comm-order=none"]
         done = tools.ppcc(file, *options, "--emit=times")
         if times is None:
@@ -46,24 +46,24 @@ def compare(draw, tools, tally):
         expect(done.returncode == 0, "no times of what ends", done.stderr)
         rows = [line.split(",") for line in done.stdout.splitlines()[1:]]
         got = [(int(rank), cell, fraction(start), fraction(end)) for rank, cell, _, start, end in rows]
-        expect_equal(got, [(key[0], str(one.row(key)), *times[key]) for key in one.keys], "other times of nodes")
+        expect_equal(got, [(key[0], str(one.row(key)), *times[key]) for key in one.row_ids], "other times of nodes")
         tally["runs"] += 1
 
 
-class Made(Costs):
+class NodeCosts(Costs):
     """An action or a group takes what its nodes take on the lanes."""
 
     def __init__(self, head, takes):
         super().__init__(head)
         self.takes = takes
 
-    def together(self, rows):
+    def group_time(self, rows):
         return self.takes[tuple(rows)]
 
 
-def graph(row, layers):
+def node_graph(row, layers):
     """From each node of an action to those that it needs; its lane and time. A node is letters, name and layer."""
-    kind, needs, lanes, costs, last = row.kind.letters, {}, {}, {}, None
+    kind, needs, lanes, costs, last = row.kind.mnemonic, {}, {}, {}, None
     for number, layer in list(enumerate(layers))[::1 if kind == "F" else -1]:
         for i, chain in enumerate(layer.chains[kind]):
             for before, node in zip([None, *chain], chain):
@@ -78,23 +78,23 @@ def graph(row, layers):
     return needs, lanes, costs
 
 
-def played(item, launched, stages, text):
+def list_schedule_time(item, launched, stages, text):
     """What an item takes whose nodes are launched in this order; it must be that of list scheduling."""
     needs, lanes, costs = {}, {}, {}
     for row in item:
-        own = graph(row, stages[row.stage])
+        own = node_graph(row, stages[row.stage])
         for of_all, of_row in zip((needs, lanes, costs), own):
             of_all.update({(row.stage, row.mb, *key): value for key, value in of_row.items()})
         needs.update({(row.stage, row.mb, *key): {(row.stage, row.mb, *one) for one in value} for key, value in own[0].items()})
-    order = [found(needs, stages, *one) for one in launched]
+    order = [find_node(needs, stages, *one) for one in launched]
     expect_equal(sorted(order), sorted(needs), "other nodes are launched")
-    ways = {}
+    path_lengths = {}
 
-    def way(node):
+    def path_length(node):
         """The longest way from a node to the end."""
-        if node not in ways:
-            ways[node] = costs[node] + max([way(other) for other, reads in needs.items() if node in reads], default=0)
-        return ways[node]
+        if node not in path_lengths:
+            path_lengths[node] = costs[node] + max([path_length(other) for other, reads in needs.items() if node in reads], default=0)
+        return path_lengths[node]
 
     ends, free = {}, {}
 
@@ -105,17 +105,17 @@ def played(item, launched, stages, text):
         ready = [one for one in needs if one not in ends and needs[one] <= set(ends)]
         expect(node in ready, "a node is launched before what it needs", text)
         first = min(map(start, ready))
-        best = max(way(one) for one in ready if start(one) == first)
-        expect(start(node) == first and way(node) == best, "a node is launched before one with a longer way to the end", text)
+        best = max(path_length(one) for one in ready if start(one) == first)
+        expect(start(node) == first and path_length(node) == best, "a node is launched before one with a longer way to the end", text)
         ends[node] = free[lanes[node]] = start(node) + costs[node]
     return max(ends.values())
 
 
-def found(needs, stages, lane, stage, letters, mb, number, name):
+def find_node(needs, stages, lane, stage, mnemonic, mb, number, name):
     """The node that a word of --emit=nodes means: layers have numbers when there are several of their kind in some stage."""
-    fits = [node for node in needs if node[:4] == (int(stage), int(mb), letters, name)]
+    fits = [node for node in needs if node[:4] == (int(stage), int(mb), mnemonic, name)]
     layers = stages[int(stage)]
     numbered = [i for i, layer in enumerate(stages[int(stage)]) if any(one.count(layer) > 1 for one in stages)]
     fits = [node for node in fits if (node[4] not in numbered if number is None else node[4] == numbered[int(number)])]
-    expect(fits, "an unknown node", f"{stage}{letters}{mb}.{number}.{name}")
+    expect(fits, "an unknown node", f"{stage}{mnemonic}{mb}.{number}.{name}")
     return fits[0]

@@ -5,14 +5,14 @@ import re
 from fractions import Fraction
 
 from generate import for_all
-from oracle.check import messages_of, reasons_of
+from oracle.check import messages_of, violations
 from oracle.expand import value_of
-from oracle.figures import Memory, rates, spans
-from oracle.run import times_of
+from oracle.metrics import MemoryCurve, rates, spans
+from oracle.run import row_times
 from program_json import from_json
-from tools import codes_of, expect, expect_equal
+from tools import diagnostic_codes, expect, expect_equal
 
-SCARCE = {"right": 2, "wrong": 8, "makespan": 2, "memory": 2, "bubble": 2, "activations": 2, "messages": 2, "held": 400}
+COVERAGE = {"right": 2, "wrong": 8, "makespan": 2, "memory": 2, "bubble": 2, "activations": 2, "messages": 2, "held": 400}
 TRANSPORTS = ["data", "data", "stream", "rendezvous", "buffered", "buffered:2", "posted", "stream-per-peer", "stream-per-edge"]
 
 
@@ -64,15 +64,15 @@ def judge(tools, tally, given, transports, ms, instance):
                 if one[name] is None:
                     tally[f"no {name}"] += 1
                     continue
-                told, exact = formula(one[name], m), one[name]["exact"]
+                reported, exact = formula(one[name], m), one[name]["exact"]
                 tally[name] += 1
-                expect(abs(told - value) <= Fraction(1, 10**6) if exact else told >= value, f"another {name} of {command}",
-                       f"M = {m}: ppcc {float(told)}, {'exactly' if exact else 'at most'}, but {float(value)}")
+                expect(abs(reported - value) <= Fraction(1, 10**6) if exact else reported >= value, f"another {name} of {command}",
+                       f"M = {m}: ppcc {float(reported)}, {'exactly' if exact else 'at most'}, but {float(value)}")
 
 
 def numbers(draw):
     """Some M, most of them small, where the beginning and the end of a run meet."""
-    return sorted({draw.int(1, 8), draw.int(1, 14), draw.int(1, 30), draw.int(8, 60)})
+    return sorted({draw.integer(1, 8), draw.integer(1, 14), draw.integer(1, 30), draw.integer(8, 60)})
 
 
 def range_of(ranges, m):
@@ -97,12 +97,12 @@ def instance(tools, case, given, transport, m):
     same."""
     options = [*given, *(["--comm-order=none"] if transport == "data" else [f"--transport={transport}"]), "--no-families", f"-DM={m}"]
     done = tools.ppcc(*options)
-    codes = codes_of(done)
+    codes = diagnostic_codes(done)
     if not value_of(case.require, {"M": m}):
         expect(codes[:1] == ["E0404"], "compiles what is excluded", done.stderr)
         return "excluded", {}, None
     program, reasons = case.expand(M=m)
-    reasons = reasons or reasons_of(program, case.costs())
+    reasons = reasons or violations(program, case.costs())
     if reasons:
         expect(done.returncode == 1, "accepted what is wrong", f"M = {m}: {sorted(reasons)}")
         return "wrong", {}, None
@@ -113,8 +113,8 @@ def instance(tools, case, given, transport, m):
     free = tools.ppcc(*options, "--cost=limit=1000000000") if done.returncode else done
     rows = from_json(json.loads(free.stdout))
     costs = case.costs()
-    times = times_of(rows, None if transport == "data" else transport, costs)
-    memory = Memory(rows, times, costs)
+    times = row_times(rows, None if transport == "data" else transport, costs)
+    memory = MemoryCurve(rows, times, costs)
     held = [memory.peak(rank)[0] for rank in range(case.head.ranks)]
     above = any(memory.limit(rank) is not None and held[rank] > memory.limit(rank) for rank in range(case.head.ranks))
     expect_equal(bool(done.returncode), above, "another verdict about limits of memory")

@@ -8,14 +8,14 @@ import tempfile
 
 import library
 import programs
-from damage import damaged, late
-from oracle.check import message_reasons, reasons_of
+from mutate import mutated, delay_receives
+from oracle.check import message_violations, violations
 from oracle.program import Costs, Program, text
-from oracle.run import TRANSPORTS, is_safe
+from oracle.run import TRANSPORTS, is_deadlock_free
 from program_json import to_json
 from tools import Mismatch, expect
 
-SCARCE = {"safe": 2, "deadlock": 16, "unmatched": 12}
+COVERAGE = {"safe": 2, "deadlock": 16, "unmatched": 12}
 SECONDS = 60
 UNMATCHED, DEADLOCK = {"E0760", "E0761", "E0762"}, {"E0765", "E0766"}
 
@@ -27,20 +27,20 @@ def compare(draw, tools, tally):
             return
         base, program = json.loads((tools.folder / "random.json").read_text()), found[1]
     else:
-        _, base, program = library.compiled(tools, *draw.pick([(*one, ["--comm-order=sweep"]) for one in library.SMALL] + library.FUSED))
-    program = damaged(draw, damaged(draw, program, messages=True), messages=True)
+        _, base, program = library.compile_schedule(tools, *draw.pick([(*one, ["--comm-order=sweep"]) for one in library.SMALL] + library.FUSED))
+    program = mutated(draw, mutated(draw, program, messages=True), messages=True)
     if draw.chance(0.3):
         ranks = [list(rank) for rank in program.items]
         for number in range(len(ranks)):
-            late(draw, program, ranks, number, 0)
+            delay_receives(draw, program, ranks, number, 0)
         program = Program(program.head, ranks)
-    other = message_reasons(program) - {"unmatched"} | reasons_of(program, Costs(program.head))
+    other = message_violations(program) - {"unmatched"} | violations(program, Costs(program.head))
     if other:
         return  # Not a question of the messages' order; `verdicts` looks into these.
     tools.file("random.json", json.dumps(to_json(program, base)))
     expect(tools.ppcc("random.json", "--passes=unroll", "--emit=ir", "-o", "random.ir").returncode == 0, "no text")
-    for transport in draw.some(list(TRANSPORTS), 0.3) or ["rendezvous"]:
-        oracle = "unmatched" if message_reasons(program) else "safe" if is_safe(program, transport) else "deadlock"
+    for transport in draw.subset(list(TRANSPORTS), 0.3) or ["rendezvous"]:
+        oracle = "unmatched" if message_violations(program) else "safe" if is_deadlock_free(program, transport) else "deadlock"
         tally[oracle] += 1
         tally[f"{transport}: {oracle}"] += 1
         done = tools.run("ppcc-opt", "random.ir", "--emit=promela", f"--transport={transport}")

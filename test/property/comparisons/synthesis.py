@@ -6,16 +6,16 @@ import math
 from fractions import Fraction
 
 from comparisons.proofs import formula
-from generate import fold
-from oracle.figures import Memory, rates, spans
+from generate import wave_placement
+from oracle.metrics import MemoryCurve, rates, spans
 from oracle.program import KINDS, Costs, Head, Pipe, Setting
-from oracle.run import TRANSPORTS, times_of
+from oracle.run import TRANSPORTS, row_times
 from program_json import from_json
-from tools import codes_of, expect, expect_equal
+from tools import diagnostic_codes, expect, expect_equal
 
-SCARCE = {"found": 2, "no order below the bound": 10}
+COVERAGE = {"found": 2, "no order below the bound": 10}
 SECONDS = 600  # Of a sanitized compiler.
-NODES = 60000  # Partial orders that the search for a better one looks at.
+MAX_NODES = 60000  # Partial orders that the search for a better one looks at.
 # No order can keep the limit, or nothing is found; an order of the messages that hangs, or a transport where there are none.
 REFUSED = {"": {"E1101", "E1102"}, "--comm-order=late": {"E0762", "E0766"}, "--comm-order=none": {"E0764"}, "--from": {"E1103"}}
 
@@ -65,16 +65,16 @@ class Problem:
 
     def draw_small(self):
         draw = self.draw
-        self.ranks, self.microbatches = draw.int(1, 3), draw.int(1, 4)
+        self.ranks, self.microbatches = draw.integer(1, 3), draw.integer(1, 4)
         line = list(range(self.ranks))
-        self.stages, self.placement = draw.pick([(line, "linear"), (fold(self.ranks, 2), "v"), (line * 2, "loop:2"), (fold(self.ranks, 2), "wave:2")])
+        self.stages, self.placement = draw.pick([(line, "linear"), (wave_placement(self.ranks, 2), "v"), (line * 2, "loop:2"), (wave_placement(self.ranks, 2), "wave:2")])
         fused = draw.chance(0.4)
-        self.costs = {"cost": {kind: [draw.int(0 if draw.chance(0.1) else 1, 5) for _ in self.stages] for kind in ("FB" if fused else "FIW")}}
+        self.costs = {"cost": {kind: [draw.integer(0 if draw.chance(0.1) else 1, 5) for _ in self.stages] for kind in ("FB" if fused else "FIW")}}
         if draw.chance(0.5):
-            self.costs["latency"] = draw.int(0, 2)
+            self.costs["latency"] = draw.integer(0, 2)
         if draw.chance(0.6):
             most = 3 * len(self.stages) // self.ranks + 1
-            self.costs["limit"] = [draw.int(1, most) for _ in range(self.ranks)] if draw.chance(0.5) else draw.int(1, 4)
+            self.costs["limit"] = [draw.integer(1, most) for _ in range(self.ranks)] if draw.chance(0.5) else draw.integer(1, 4)
         if draw.chance(0.3):
             self.costs["memory"] = {"F": 2} if fused else {"F": 2, "I": draw.pick([0, -1])}
         transport = draw.pick([None, None, *TRANSPORTS])
@@ -105,15 +105,15 @@ class Problem:
         if draw.chance(0.1):
             self.add("--prefetch=" + draw.pick("123"))
         if not self.for_all and self.is_named() and draw.chance(0.1):
-            self.add(f"--layers=E,t*{count * draw.int(1, 2)},L")
+            self.add(f"--layers=E,t*{count * draw.integer(1, 2)},L")
         if not self.for_all and self.is_named() and draw.chance(0.05):
             self.add("--from=" + draw.pick(["one_f_one_b", "zb_h1", "interleaved_1f1b", "zero_bubble_v"]))
         if not self.for_all and draw.chance(0.05):
-            self.add(f"--sweep=limit={chunks}..{chunks + draw.int(1, 3)}")
+            self.add(f"--sweep=limit={chunks}..{chunks + draw.integer(1, 3)}")
 
     def draw_costs(self, count, chunks):
         draw, digits = self.draw, self.draw.pick([1, 3, 9])
-        number = draw.pick([lambda: draw.int(0, 5), lambda: draw.int(1, 9), lambda: draw.below(3 * 10**digits) / 10**digits,
+        number = draw.pick([lambda: draw.integer(0, 5), lambda: draw.integer(1, 9), lambda: draw.below(3 * 10**digits) / 10**digits,
                             lambda: draw.pick([0, 1, 1e-9, 1e5])])
 
         def by_stage(value):
@@ -124,28 +124,28 @@ class Problem:
             return [value() for _ in range(count)]
 
         costs = self.costs
-        costs["cost"] = {kind: by_stage(number) for kind in draw.some("FIW", 0.8) + draw.some("B", 0.2)}
+        costs["cost"] = {kind: by_stage(number) for kind in draw.subset("FIW", 0.8) + draw.subset("B", 0.2)}
         if draw.chance(0.5):
             costs["latency"] = by_stage(number)
         if self.ranks > 1 and draw.chance(0.15):
             a = draw.below(self.ranks)
-            costs["latency"] = {f"{a}-{(a + draw.int(1, self.ranks - 1)) % self.ranks}": number()}
+            costs["latency"] = {f"{a}-{(a + draw.integer(1, self.ranks - 1)) % self.ranks}": number()}
         memory = {}
         if draw.chance(0.5):
-            memory["F"] = by_stage(lambda: draw.int(0, 4))
+            memory["F"] = by_stage(lambda: draw.integer(0, 4))
         if draw.chance(0.3):
             memory["I"] = by_stage(lambda: draw.pick([0, -1, -2, -0.5, 0.5, 1]))
         if draw.chance(0.1):  # W gives back what is left, be it told so or not; seldom it does not.
-            memory = {"F": draw.int(1, 4), "I": draw.pick([0, -1, -0.5, 1])}
+            memory = {"F": draw.integer(1, 4), "I": draw.pick([0, -1, -0.5, 1])}
             memory["W"] = -memory["F"] - memory["I"] - draw.pick([0, 0, 0, 1])
         if memory:
             costs["memory"] = memory
         if draw.chance(0.2):
-            costs["static"] = by_stage(lambda: draw.int(0, 3))
+            costs["static"] = by_stage(lambda: draw.integer(0, 3))
         most = chunks * (self.ranks + 2) * draw.pick([1, 1, 4])
         form = draw.weighted([(None, 21), ("one", 30), ("each", 49)])
         if form:
-            costs["limit"] = draw.int(chunks, most) if form == "one" else [draw.int(chunks, most) for _ in range(self.ranks)]
+            costs["limit"] = draw.integer(chunks, most) if form == "one" else [draw.integer(chunks, most) for _ in range(self.ranks)]
         if draw.chance(0.2):
             costs["cost"].update(R=number(), OFFLOAD=number(), RELOAD=number())
 
@@ -170,13 +170,13 @@ def compare(draw, tools, tally):
     problem = Problem(draw)
     done = problem.run(tools)
     if done.returncode:
-        codes = codes_of(done)
+        codes = diagnostic_codes(done)
         tally[f"{problem.kind()}: {', '.join(codes)}"] += 1
         allowed = set().union(*(codes for option, codes in REFUSED.items() if problem.has(option)))
         expect(codes and allowed.issuperset(codes), "refused for another reason", done.stderr)
         if problem.small and "E1102" in codes:
             head, costs, limits = known(problem, problem.microbatches)
-            needs = [sum(costs.of_forward(0, s) for s, rank in enumerate(problem.stages) if rank == r) for r in range(problem.ranks)]
+            needs = [sum(costs.activation_memory(0, s) for s, rank in enumerate(problem.stages) if rank == r) for r in range(problem.ranks)]
             expect(any(limit is not None and need > limit for need, limit in zip(needs, limits)), "a limit that would do is refused",
                    done.stderr)
         return
@@ -254,13 +254,13 @@ def of_oracle(draw, tools, tally, problem, found):
         done = tools.ppcc("found.pp", "--costs=costs.json", *on, *[f"-DM={m}"] * problem.for_all)
         expect(done.returncode == 0, "what is found does not compile", done.stderr)
         program = from_json(json.loads(done.stdout))
-        times = times_of(program, problem.transport, costs)
-        memory = Memory(program, times, costs)
+        times = row_times(program, problem.transport, costs)
+        memory = MemoryCurve(program, times, costs)
         expect_equal(Fraction(found["makespan"]), rates(program, times, costs)[0], "another makespan than the oracle's")
         expect_equal(Fraction(found["span"]), max(end - begin for begin, end, _ in spans(program, times, costs)), "another span than the oracle's")
         expect_equal(found["peak_memory"], [memory.peak(rank)[0] for rank in range(head.ranks)], "other peaks of memory than the oracle's")
     for one in found.get("formulas", []):
-        other = one["from"] + one["modulus"] * draw.int(0, 3)
+        other = one["from"] + one["modulus"] * draw.integer(0, 3)
         report = tools.ppcc("found.pp", "--costs=costs.json", *on, f"-DM={other}", "--no-families", "--emit=report-json")
         expect(report.returncode == 0, "a number of microbatches that was promised", f"M = {other}: {report.stderr}")
         if not one["makespan"]:
@@ -270,24 +270,24 @@ def of_oracle(draw, tools, tally, problem, found):
         expect(promised == real if exact else promised >= real, "another makespan than promised", f"M = {other}: {promised}, {real}")
         tally["promises"] += 1
     if not problem.for_all and not problem.has("--objective=span") and not chosen:
-        letters = "FB" if problem.has("--fused-backward") else "FIW"
-        better = search(head, costs, letters, limits, Fraction(found["bound"]))
+        mnemonic = "FB" if problem.has("--fused-backward") else "FIW"
+        better = find_below_bound(head, costs, mnemonic, limits, Fraction(found["bound"]))
         expect(better is not True, "an order is below the bound", f"bound {found['bound']}")
         tally["no order below the bound" if better is False else "search given up"] += 1
 
 
-def search(head, costs, letters, limits, bound):
+def find_below_bound(head, costs, mnemonic, limits, bound):
     """Whether some order of the actions ends before the bound, by data alone; None when there are too many to look at. Microbatches
     are alike, so each stage does them in order."""
     pipe, count = head.pipes[0], head.pipes[0].end
     last = len(pipe.ranks) - 1
-    takes = {(kind, s): costs.of_kind(kind, 0, s) for kind in letters for s in range(last + 1)}
+    takes = {(kind, s): costs.kind_time(kind, 0, s) for kind in mnemonic for s in range(last + 1)}
     left = {key: count for key in takes}
     ends, free, held = {}, [Fraction(0)] * head.ranks, [Fraction(0)] * head.ranks
     work = [sum(takes[key] * count for key in takes if pipe.ranks[key[1]] == r) for r in range(head.ranks)]
     seen, nodes = set(), 0
-    kept = {s: costs.of_forward(0, s) for s in range(last + 1)}
-    gone = {s: -costs.value("memory", "I", 0, pipe=0, stage=s) for s in range(last + 1)}
+    kept = {s: costs.activation_memory(0, s) for s in range(last + 1)}
+    freed_by_i = {s: -costs.value("memory", "I", 0, pipe=0, stage=s) for s in range(last + 1)}
 
     def start(kind, s):
         """When the next action of a kind and a stage can begin at the earliest; None: something must come before."""
@@ -298,16 +298,16 @@ def search(head, costs, letters, limits, bound):
         for other, stage in needs:
             if (other, stage, m) not in ends:
                 return None
-            way = costs.way(0, min(s, stage), max(s, stage), m) if pipe.ranks[stage] != rank else 0
-            times.append(ends[other, stage, m] + way)
+            edge_time = costs.edge_time(0, min(s, stage), max(s, stage), m) if pipe.ranks[stage] != rank else 0
+            times.append(ends[other, stage, m] + edge_time)
         if kind == "F" and limits[rank] is not None and held[rank] + kept[s] > limits[rank]:
             return None
         return max(times)
 
-    def go():
+    def branch():
         nonlocal nodes
         nodes += 1
-        if nodes > NODES:
+        if nodes > MAX_NODES:
             return None
         if not any(left.values()):
             return True
@@ -322,11 +322,11 @@ def search(head, costs, letters, limits, bound):
                 continue
             m, before = count - left[kind, s], (free[rank], held[rank])
             end = begin + takes[kind, s]
-            change = {"F": kept[s], "B": -kept[s], "I": -gone[s], "W": gone[s] - kept[s]}[kind]
+            change = {"F": kept[s], "B": -kept[s], "I": -freed_by_i[s], "W": freed_by_i[s] - kept[s]}[kind]
             ends[kind, s, m], free[rank], held[rank] = end, end, held[rank] + change
             left[kind, s] -= 1
             work[rank] -= takes[kind, s]
-            result = go()
+            result = branch()
             left[kind, s] += 1
             work[rank] += takes[kind, s]
             free[rank], held[rank] = before
@@ -334,8 +334,8 @@ def search(head, costs, letters, limits, bound):
             if result:
                 return True
             given_up |= result is None
-            if nodes > NODES:
+            if nodes > MAX_NODES:
                 return None
         return None if given_up else False
 
-    return go()
+    return branch()

@@ -1,11 +1,11 @@
 """When actions start and end, on each transport and by data alone."""
 
 import programs
-from oracle.run import TRANSPORTS, times_of
+from oracle.run import TRANSPORTS, row_times
 from program_json import numbered
 from tools import expect, expect_equal, fraction
 
-SCARCE = {"timings": 2}
+COVERAGE = {"timings": 2}
 
 
 def compare(draw, tools, tally):
@@ -13,10 +13,10 @@ def compare(draw, tools, tally):
     if not found:
         return
     case, program, path = found
-    for transport in draw.some([None, *TRANSPORTS], 0.5) or [None]:
+    for transport in draw.subset([None, *TRANSPORTS], 0.5) or [None]:
         tally["timings"] += 1
         one = program if transport else program.without_messages()
-        times = times_of(program, transport, case.costs())
+        times = row_times(program, transport, case.costs())
         if transport:
             done = tools.ppcc(path, "--emit=times", f"--transport={transport}")
         else:
@@ -28,5 +28,5 @@ def compare(draw, tools, tally):
         expect(done.returncode == 0, "no times of what ends", f"on {transport}: {done.stderr}")
         rows = [line.split(",") for line in done.stdout.splitlines()[1:]]
         got = [(int(rank), cell, group, fraction(start), fraction(end)) for rank, cell, group, start, end in rows]
-        wanted = [(key[0], str(one.row(key)), group, *times[key]) for key, group in zip(one.keys, numbered(one))]
+        wanted = [(key[0], str(one.row(key)), group, *times[key]) for key, group in zip(one.row_ids, numbered(one))]
         expect_equal(got, wanted, "other times" if transport else "other times by data alone")

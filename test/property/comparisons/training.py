@@ -12,7 +12,7 @@ import threading
 from generate import schedule
 from tools import Mismatch, expect
 
-SCARCE = {"trained": 3}
+COVERAGE = {"trained": 3}
 SECONDS = 90
 POOLS = {}  # By number of ranks.
 
@@ -22,8 +22,8 @@ class Pool:
 
     def __init__(self, ranks):
         self.folder = tempfile.TemporaryDirectory()
-        worker = pathlib.Path(__file__).resolve().parent.parent / "trainer.py"
-        self.workers = [subprocess.Popen([sys.executable, worker, str(rank), str(ranks), f"{self.folder.name}/store"], text=True,
+        script = pathlib.Path(__file__).resolve().parent.parent / "training_worker.py"
+        self.workers = [subprocess.Popen([sys.executable, script, str(rank), str(ranks), f"{self.folder.name}/store"], text=True,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                         for rank in range(ranks)]
         self.lines = [queue.Queue() for _ in self.workers]
@@ -39,14 +39,14 @@ class Pool:
         for worker in self.workers:
             worker.stdin.write(json.dumps(task) + "\n")
             worker.stdin.flush()
-        said = []
+        reply = []
         for lines in self.lines:
             try:
                 line = lines.get(timeout=SECONDS)
             except queue.Empty:
                 line = '"no end"'
-            said.append(json.loads(line) if line.strip() else "the process ended")
-        return said
+            reply.append(json.loads(line) if line.strip() else "the process ended")
+        return reply
 
     def close(self):
         for worker in self.workers:
@@ -55,13 +55,13 @@ class Pool:
 
 
 def compare(draw, tools, tally):
-    case = schedule(draw, sound=True, priced=False, plain=True)
+    case = schedule(draw, sound=True, costed=False, plain=True)
     head = case.head
     sinks = [[s for s in range(len(pipe.ranks)) if not pipe.readers(s)] for pipe in head.pipes]
     begins = [[s for s in range(len(pipe.ranks)) if not pipe.sources(s)] for pipe in head.pipes]
     if any(pipe.slices > 1 for pipe in head.pipes) or any(len(one) > 1 for one in sinks + begins) or case.expand()[1]:
         return
-    rules = draw.some(["recompute(1, 1)", "release", "offload(1)"], 0.15) if head.backward else []
+    rules = draw.subset(["recompute(1, 1)", "release", "offload(1)"], 0.15) if head.backward else []
     if any(pipe.ranks[a] == pipe.ranks[b] for pipe in head.pipes for a, b in pipe.edges()):
         rules = [rule for rule in rules if rule != "release"]  # An output that a stage of the same rank reads cannot be released.
     options = [f"--comm-order={draw.pick(['sweep', 'ready-time'])}", f"--fuse={draw.weighted([('none', 3), ('batch', 1)])}",
@@ -78,11 +78,11 @@ def compare(draw, tools, tally):
                        "gaps": pipe.gaps} for pipe in head.pipes]}
     pool = POOLS.get(head.ranks) or Pool(head.ranks)
     POOLS[head.ranks] = pool
-    said = pool.run(task)
+    reply = pool.run(task)
     tally["trained"] += 1
     tally[f"{head.ranks} ranks"] += 1
-    if any(said):
+    if any(reply):
         POOLS.pop(head.ranks).close()
-        first = min((one for one in said if one), key=lambda one: "StepFailed" in one or one in ("no end", "the process ended"))
+        first = min((one for one in reply if one), key=lambda one: "StepFailed" in one or one in ("no end", "the process ended"))
         raise Mismatch(f"trains otherwise: {first.strip().splitlines()[-1][:40].rstrip('0123456789. ')}",
-                       "\n".join(f"rank {rank}: {one}" for rank, one in enumerate(said) if one))
+                       "\n".join(f"rank {rank}: {one}" for rank, one in enumerate(reply) if one))

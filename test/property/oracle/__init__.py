@@ -4,5 +4,5 @@
     expand.py    a schedule's statements and rules to rows
     check.py     whether rows do the work, in an order that can be run
     run.py       who waits for whom on a transport; whether all ends, and when
-    figures.py   memory, bubbles and the other numbers of reports
+    metrics.py   memory, bubbles and the other numbers of reports
 """

@@ -8,7 +8,7 @@ OUTPUT, GRADIENT, WEIGHTS = "F", "G", "W"
 
 
 class Kind(NamedTuple):
-    letters: str
+    mnemonic: str
     fills: str = ""
     reads: str = ""  # Slots of its own stage and microbatch.
     role: str = "declared"  # compute, send, recv or declared
@@ -22,28 +22,28 @@ class Kind(NamedTuple):
     collective: object = None  # all, replicas, to, from, "outside NAME", or a tuple of stages
     cost: Fraction = 0  # Both in units of what the F of its stage takes.
     memory: Fraction = None  # Nothing for 0, or for all that it restores.
-    far: object = None  # Of one to or from a rank: which, an expression.
+    peer_rank: object = None  # Of one to or from a rank: which, an expression.
 
     @property
     def is_message(self):
         return self.role in ("send", "recv")
 
     @property
-    def activates(self):
+    def stores_activation(self):
         return self.role == "compute" and OUTPUT in self.fills
 
     @property
-    def meets(self):
+    def is_collective(self):
         """Whether ranks of the program run it together."""
         return self.collective is not None and not str(self.collective).startswith("outside")
 
     @property
-    def between_ranks(self):
+    def is_transfer(self):
         return self.collective in ("to", "from")
 
 
 KINDS = {
-    kind.letters: kind
+    kind.mnemonic: kind
     for kind in [
         Kind("F", OUTPUT, "", "compute"), Kind("B", GRADIENT + WEIGHTS, OUTPUT, "compute"),
         Kind("I", GRADIENT, OUTPUT, "compute"), Kind("W", WEIGHTS, GRADIENT, "compute"),
@@ -72,7 +72,7 @@ class Pipe(NamedTuple):
     def readers(self, stage):
         return sorted(high for low, high in self.edges() if low == stage)
 
-    def far(self, stage, kind):
+    def peer_stages(self, stage, kind):
         """The stages at the other ends of a stage's messages."""
         return self.readers(stage) if (kind.role == "send") == (kind.fills == OUTPUT) else self.sources(stage)
 
@@ -80,7 +80,7 @@ class Pipe(NamedTuple):
         """The slice of the same sequence that this one attends to, or None."""
         return mb - 1 if (mb - self.first) % self.slices else None
 
-    def slice_behind(self, mb):
+    def slice_after(self, mb):
         return mb + 1 if (mb - self.first + 1) % self.slices else None
 
 
@@ -109,13 +109,13 @@ class Row(NamedTuple):
     def __str__(self):
         """The cell, as in docs/program-format.md."""
         if self.kind.per == "rank":
-            return self.kind.letters
+            return self.kind.mnemonic
         mark, near = "", None
         if self.kind.is_message:
             near = self.stage + (1 if (self.kind.role == "send") == (self.kind.fills == OUTPUT) else -1)
         if self.peer not in (-1, near):
             mark = f"{'>' if self.kind.role == 'send' or self.kind.collective == 'to' else '<'}{self.peer}"
-        return f"{self.stage}{self.kind.letters}{'' if self.mb < 0 else self.mb}{mark}"
+        return f"{self.stage}{self.kind.mnemonic}{'' if self.mb < 0 else self.mb}{mark}"
 
 
 class Program:
@@ -124,13 +124,13 @@ class Program:
     def __init__(self, head, items):
         self.head, self.items = head, items
         self.rows = [[row for item in rank for row in item] for rank in items]
-        self.keys = [(r, i) for r, rank in enumerate(self.rows) for i in range(len(rank))]
-        self.part = {}  # From a row to the rows of its item.
+        self.row_ids = [(r, i) for r, rank in enumerate(self.rows) for i in range(len(rank))]
+        self.item_rows = {}  # From a row to the rows of its item.
         for r, rank in enumerate(items):
             index = 0
             for item in rank:
                 part = [(r, i) for i in range(index, index + len(item))]
-                self.part.update((key, part) for key in part)
+                self.item_rows.update((key, part) for key in part)
                 index += len(item)
 
     def row(self, key):
@@ -161,7 +161,7 @@ def item_text(item):
     if len(item) == 1:
         return str(item[0])
     cells = ";".join(map(str, item))
-    return f"batch[{cells}]" if item[0].kind.is_message else f"({cells})OVERLAP_{'_'.join(row.kind.letters for row in item)}"
+    return f"batch[{cells}]" if item[0].kind.is_message else f"({cells})OVERLAP_{'_'.join(row.kind.mnemonic for row in item)}"
 
 
 def text(program):
@@ -203,22 +203,22 @@ class Costs:
     def value_of(setting, default):
         return default if setting is None else setting.value
 
-    def of_kind(self, letters, pipe, stage):
+    def kind_time(self, mnemonic, pipe, stage):
         """The time of an action, for a microbatch like others."""
         default = 1
-        if letters == "B":
-            default = self.of_kind("I", pipe, stage) + self.of_kind("W", pipe, stage)
-        elif letters not in KINDS:
-            kind = self.head.kinds[letters]
+        if mnemonic == "B":
+            default = self.kind_time("I", pipe, stage) + self.kind_time("W", pipe, stage)
+        elif mnemonic not in KINDS:
+            kind = self.head.kinds[mnemonic]
             if kind.lane == "none":
                 return 0
-            default = kind.cost * self.of_kind("F", pipe, stage) if kind.cost else 0
-        return self.value("cost", letters, default, pipe=pipe, stage=stage)
+            default = kind.cost * self.kind_time("F", pipe, stage) if kind.cost else 0
+        return self.value("cost", mnemonic, default, pipe=pipe, stage=stage)
 
     def time(self, row):
-        return nine(self.of_kind(row.kind.letters, row.pipe, row.stage) * self.scale(row.mb, "time", row.kind.letters))
+        return quantize(self.kind_time(row.kind.mnemonic, row.pipe, row.stage) * self.scale(row.mb, "time", row.kind.mnemonic))
 
-    def together(self, rows):
+    def group_time(self, rows):
         """What compute actions take that run together."""
         times = [self.time(row) for row in rows]
         if len(times) < 2:
@@ -226,37 +226,37 @@ class Costs:
         rule = self.find(["cost", "group"], ["overlap", "sum", "max"])
         if rule is None:
             return sum(times)
-        return {"overlap": rule.value, "sum": nine(rule.value * sum(times)), "max": nine(rule.value * max(times))}[rule.subject]
+        return {"overlap": rule.value, "sum": quantize(rule.value * sum(times)), "max": quantize(rule.value * max(times))}[rule.subject]
 
-    def amount(self, row):
+    def memory_delta(self, row):
         """What an action takes of memory, or gives back when it is negative, on the rank of its stage."""
-        value = self.value("memory", row.kind.letters, None, pipe=row.pipe, stage=row.stage)
+        value = self.value("memory", row.kind.mnemonic, None, pipe=row.pipe, stage=row.stage)
         if value is None and row.kind.role == "declared":
-            kind = self.head.kinds[row.kind.letters]
+            kind = self.head.kinds[row.kind.mnemonic]
             default = 1 if kind.restores else 0
-            value = (default if kind.memory is None else kind.memory) * self.of_forward(row.pipe, row.stage)
+            value = (default if kind.memory is None else kind.memory) * self.activation_memory(row.pipe, row.stage)
         elif value is None:
-            value = self.of_forward(row.pipe, row.stage) if row.kind.activates else 0
+            value = self.activation_memory(row.pipe, row.stage) if row.kind.stores_activation else 0
         return value * self.scale(row.mb, "memory")
 
-    def of_forward(self, pipe, stage):
+    def activation_memory(self, pipe, stage):
         """1, unless something is said of the memory of F, B, I or W."""
-        told = any(setting.item == "memory" and setting.subject in KINDS for setting in self.settings)
-        return self.value("memory", "F", 0 if told else 1, pipe=pipe, stage=stage)
+        is_specified = any(setting.item == "memory" and setting.subject in KINDS for setting in self.settings)
+        return self.value("memory", "F", 0 if is_specified else 1, pipe=pipe, stage=stage)
 
-    def way(self, pipe, source, reader, mb):
+    def edge_time(self, pipe, source, reader, mb):
         """What the data of an edge takes from rank to rank."""
         ranks = self.head.pipes[pipe].ranks
         where = {"pipe": pipe, "stage": min(source, reader), "link": (ranks[source], ranks[reader])}
         latency = self.value("latency", None, 0, **where)
         bandwidth = self.value("bandwidth", None, None, **where)
-        return latency + (nine(self.size(pipe, source, reader, mb) / Fraction(bandwidth)) if bandwidth else 0)
+        return latency + (quantize(self.size(pipe, source, reader, mb) / Fraction(bandwidth)) if bandwidth else 0)
 
     def size(self, pipe, source, reader, mb):
         """The bytes of a message."""
         return self.value("bytes", None, 0, pipe=pipe, stage=min(source, reader)) * self.scale(mb, "bytes")
 
 
-def nine(value):
+def quantize(value):
     """Times are kept to nine decimal places."""
     return Fraction(round(Fraction(value) * 10**9), 10**9)

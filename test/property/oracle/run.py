@@ -13,7 +13,7 @@ UNBOUNDED = 10**9
 
 class Transport(NamedTuple):
     queue: object  # From a message's kind and the rank at its other end to the queue that it runs in.
-    room: object  # Messages under way on a pair before a send waits; None: it waits until its receive has started.
+    capacity: object  # Messages under way on a pair before a send waits; None: it waits until its receive has started.
 
 
 def one_queue(kind, peer):
@@ -36,45 +36,45 @@ TRANSPORTS = {
 }
 
 
-class Waits:
+class EventGraph:
     """From each event to what it waits for: pairs of an event and the time that must have gone by since it."""
 
-    def __init__(self, program, transport=None, costs=None, meet=True):
+    def __init__(self, program, transport=None, costs=None, with_collectives=True):
         """Without `meet` ranks do not wait for each other in collectives."""
-        self.program, self.head, self.meet = program, program.head, meet
+        self.program, self.head, self.with_collectives = program, program.head, with_collectives
         self.transport = TRANSPORTS[transport] if transport else None
         self.costs = costs or Costs(program.head)
-        self.after = {(key, side): [] for key in program.keys for side in (0, 1)}
-        self.needs = []  # Pairs of a row and one that it needs, by data or by a rule.
+        self.predecessors = {(key, side): [] for key in program.row_ids for side in (0, 1)}
+        self.dependences = []  # Pairs of a row and one that it needs, by data or by a rule.
         self.missing = []  # Rows whose data nobody brings.
         self.index()
         for rank in range(len(program.rows)):
             self.queues(rank)
-        for key in program.keys:
+        for key in program.row_ids:
             self.data(key)
             self.rules(key)
             self.end(key)
-        self.flights()
+        self.add_in_flight_waits()
 
     def index(self):
         self.rows_of = collections.defaultdict(list)  # By rank and letters.
-        self.made = collections.defaultdict(list)  # Who makes or receives a slot: by slot, pipe, stage, microbatch, reader.
+        self.producers = collections.defaultdict(list)  # Who makes or receives a slot: by slot, pipe, stage, microbatch, reader.
         self.messages = collections.defaultdict(list)  # The sends, or receives, of a pair of ranks.
-        for key in self.program.keys:
+        for key in self.program.row_ids:
             row, kind = self.program.row(key), self.program.row(key).kind
-            self.rows_of[key[0], row.kind.letters].append(key)
+            self.rows_of[key[0], row.kind.mnemonic].append(key)
             if kind.is_message:
                 self.messages[self.program.ends(key), kind.role].append(key)
             if kind.role == "recv":
-                self.made[key[0], kind.fills, row.pipe, row.peer, row.mb, row.stage].append(key)
+                self.producers[key[0], kind.fills, row.pipe, row.peer, row.mb, row.stage].append(key)
             if kind.role == "compute":
                 for slot in kind.fills:
-                    self.made[key[0], slot, row.pipe, row.stage, row.mb, None].append(key)
+                    self.producers[key[0], slot, row.pipe, row.stage, row.mb, None].append(key)
 
-    def follow(self, key, others, delay=0):
+    def add_wait(self, key, others, delay=0):
         """The start of a row, and of all that starts with it, comes behind the ends of others, and of all that end with them."""
-        for one in self.program.part[key]:
-            self.after[one, 0] += [((also, 1), delay) for other in others for also in self.program.part[other]]
+        for one in self.program.item_rows[key]:
+            self.predecessors[one, 0] += [((also, 1), delay) for other in others for also in self.program.item_rows[other]]
 
     # Each queue runs in order; what is in no queue of the compute actions is issued behind those before it.
 
@@ -91,13 +91,13 @@ class Waits:
     def queues(self, rank):
         last = {}
         for key in [(rank, i) for i in range(len(self.program.rows[rank]))]:
-            part = self.program.part[key]
+            part = self.program.item_rows[key]
             if key != part[0]:
                 continue
             queues = {self.queue(one) for one in part}
             for queue in queues | {"compute"}:
                 if queue in last:
-                    self.follow(key, [last[queue]])
+                    self.add_wait(key, [last[queue]])
             last.update((queue, key) for queue in queues)
 
     # What a row reads must be there.
@@ -116,7 +116,7 @@ class Waits:
             found += [(OUTPUT, row.stage, mb) for mb in [pipe.slice_before(row.mb)] if mb is not None]
         if GRADIENT in kind.fills:
             found += [(GRADIENT, stage, row.mb) for stage in pipe.readers(row.stage)]
-            found += [(GRADIENT, row.stage, mb) for mb in [pipe.slice_behind(row.mb)] if mb is not None]
+            found += [(GRADIENT, row.stage, mb) for mb in [pipe.slice_after(row.mb)] if mb is not None]
         return found
 
     def data(self, key):
@@ -124,36 +124,36 @@ class Waits:
         for slot, stage, mb in self.inputs(key):
             there = self.head.pipes[row.pipe].ranks[stage]
             if there == key[0]:
-                makers, delay = self.made[there, slot, row.pipe, stage, mb, None], 0
+                producers, delay = self.producers[there, slot, row.pipe, stage, mb, None], 0
             elif self.transport:
-                makers, delay = self.made[key[0], slot, row.pipe, stage, mb, row.stage], 0
+                producers, delay = self.producers[key[0], slot, row.pipe, stage, mb, row.stage], 0
             else:
-                makers = self.made[there, slot, row.pipe, stage, mb, None]
-                delay = self.costs.way(row.pipe, stage, row.stage, mb)
-            if not makers:
+                producers = self.producers[there, slot, row.pipe, stage, mb, None]
+                delay = self.costs.edge_time(row.pipe, stage, row.stage, mb)
+            if not producers:
                 self.missing.append((key, slot, stage, mb))
-            self.need(key, makers, delay)
+            self.add_dependence(key, producers, delay)
 
-    def need(self, key, others, delay=0):
-        self.needs += [(key, other) for other in others]
-        self.follow(key, others, delay)
+    def add_dependence(self, key, others, delay=0):
+        self.dependences += [(key, other) for other in others]
+        self.add_wait(key, others, delay)
 
     # What declarations say.
 
     def rules(self, key):
         row = self.program.row(key)
         kind = row.kind
-        for letters in [one for choice in kind.after for one in choice]:
-            self.need(key, self.shared(key, letters))
-        for letters in [one for choice in kind.before for one in choice]:
-            for other in self.shared(key, letters):
-                self.need(other, [key])
+        for mnemonic in [one for choice in kind.after for one in choice]:
+            self.add_dependence(key, self.rows_in_scope(key, mnemonic))
+        for mnemonic in [one for choice in kind.before for one in choice]:
+            for other in self.rows_in_scope(key, mnemonic):
+                self.add_dependence(other, [key])
 
-    def shared(self, key, letters):
+    def rows_in_scope(self, key, mnemonic):
         """The rows of a kind on its rank that share stage and microbatch with a row, as far as both have them."""
-        row, other = self.program.row(key), self.head.kinds[letters]
+        row, other = self.program.row(key), self.head.kinds[mnemonic]
         found = []
-        for one in self.rows_of[key[0], letters]:
+        for one in self.rows_of[key[0], mnemonic]:
             there = self.program.row(one)
             if "rank" not in (row.kind.per, other.per) and (there.pipe, there.stage) != (row.pipe, row.stage):
                 continue
@@ -161,36 +161,36 @@ class Waits:
                 found.append(one)
         return found
 
-    def flights(self):
+    def add_in_flight_waits(self):
         """Of `in_flight n`: the next compute action waits for the one n before."""
         for r, rank in enumerate(self.program.rows):
-            flown = collections.defaultdict(list)
+            issued = collections.defaultdict(list)
             for i, row in enumerate(rank):
                 if row.kind.lane == "compute" and not row.kind.is_message:
-                    for letters, keys in flown.items():
-                        self.follow((r, i), keys[:-self.head.kinds[letters].in_flight])
+                    for mnemonic, keys in issued.items():
+                        self.add_wait((r, i), keys[:-self.head.kinds[mnemonic].in_flight])
                 if row.kind.in_flight:
-                    flown[row.kind.letters].append((r, i))
+                    issued[row.kind.mnemonic].append((r, i))
 
     # When rows end.
 
     def end(self, key):
         kind, row = self.program.row(key).kind, self.program.row(key)
-        waits = self.after[key, 1]
+        waits = self.predecessors[key, 1]
         if kind.is_message:
-            waits += self.message_ends(key, kind.role)
-        elif kind.meets and self.meet:
-            waits += [((other, 0), self.costs.time(row)) for other in {**self.meeting(key), key[0]: key}.values()]
+            waits += self.message_end_waits(key, kind.role)
+        elif kind.is_collective and self.with_collectives:
+            waits += [((other, 0), self.costs.time(row)) for other in {**self.collective(key), key[0]: key}.values()]
         else:
-            waits.append(((key, 0), self.costs.together([self.program.row(one) for one in self.program.part[key]])))
+            waits.append(((key, 0), self.costs.group_time([self.program.row(one) for one in self.program.item_rows[key]])))
 
-    def meeting(self, key):
+    def collective(self, key):
         """Who runs a collective together with this row, by rank. A rank that has several such rows joins with the first."""
         row, found = self.program.row(key), {}
-        for other in self.program.keys:
+        for other in self.program.row_ids:
             there = self.program.row(other)
             same = (there.kind, there.mb) == (row.kind, row.mb)
-            if row.kind.between_ranks:
+            if row.kind.is_transfer:
                 same &= (there.pipe, there.stage) == (row.pipe, row.stage)
             elif row.kind.collective == "replicas":
                 same &= there.stage == row.stage
@@ -204,54 +204,54 @@ class Waits:
 
     def number(self, key):
         """Of all actions of a kind on a rank, the n-th of one meets the n-th of another."""
-        return self.rows_of[key[0], self.program.row(key).kind.letters].index(key)
+        return self.rows_of[key[0], self.program.row(key).kind.mnemonic].index(key)
 
-    def message_ends(self, key, role):
+    def message_end_waits(self, key, role):
         pair, (_, pipe, source, reader, mb) = self.program.ends(key), self.program.label(key)
         sends, receives = self.messages[pair, "send"], self.messages[pair, "recv"]
-        way = self.costs.way(pipe, source, reader, mb)
+        edge_time = self.costs.edge_time(pipe, source, reader, mb)
         number = (sends if role == "send" else receives).index(key)
         if number >= len(sends) or number >= len(receives):
             return [((key, 1), 0)]  # Never: nobody is at its other end.
-        if self.transport.room is None:
-            return [((sends[number], 0), way), ((receives[number], 0), way)]
+        if self.transport.capacity is None:
+            return [((sends[number], 0), edge_time), ((receives[number], 0), edge_time)]
         if role == "recv":
-            return [((key, 0), 0), ((sends[number], 1), way)]
-        before = number - self.transport.room
+            return [((key, 0), 0), ((sends[number], 1), edge_time)]
+        before = number - self.transport.capacity
         return [((key, 0), 0)] + ([((receives[before], 1), 0)] if before >= 0 else [])
 
 
-def run(waits):
+def run(graph):
     """When each event happens; those that never happen are left out."""
-    times, moved = {}, True
-    while moved:
-        moved = False
-        for event, others in waits.after.items():
+    times, changed = {}, True
+    while changed:
+        changed = False
+        for event, others in graph.predecessors.items():
             if event not in times and all(other in times for other, _ in others):
                 times[event] = max([times[other] + delay for other, delay in others], default=0)
-                moved = True
+                changed = True
     return times
 
 
-def is_safe(program, transport):
+def is_deadlock_free(program, transport):
     """Whether all actions of a program end on a transport, however long they take."""
-    waits = Waits(program, transport)
-    return not waits.missing and len(run(waits)) == len(waits.after)
+    graph = EventGraph(program, transport)
+    return not graph.missing and len(run(graph)) == len(graph.predecessors)
 
 
-def times_of(program, transport, costs):
+def row_times(program, transport, costs):
     """From each row to its start and end on a transport, or by data alone for None; None when some never end. A batch ends when
     all of its messages have ended. A program without messages runs by data alone."""
     transport = transport if program.has_messages() else None
-    waits = Waits(program if transport else program.without_messages(), transport, costs)
-    times = run(waits)
-    if waits.missing or len(times) < len(waits.after):
+    graph = EventGraph(program if transport else program.without_messages(), transport, costs)
+    times = run(graph)
+    if graph.missing or len(times) < len(graph.predecessors):
         return None
-    return {key: (times[key, 0], max(times[one, 1] for one in waits.program.part[key])) for key in waits.program.keys}
+    return {key: (times[key, 0], max(times[one, 1] for one in graph.program.item_rows[key])) for key in graph.program.row_ids}
 
 
-def stuck(program, transport):
+def blocked_rows(program, transport):
     """The rows that have started, or could start but for their queue, and never end."""
-    waits = Waits(program, transport)
-    times = run(waits)
-    return [key for key in program.keys if (key, 0) in times and (key, 1) not in times]
+    graph = EventGraph(program, transport)
+    times = run(graph)
+    return [key for key in program.row_ids if (key, 0) in times and (key, 1) not in times]

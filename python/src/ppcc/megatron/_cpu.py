@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 
-class _OnHost(TorchFunctionMode):
+class _CudaToCpu(TorchFunctionMode):
     """Tensors that are asked for on CUDA are made on the CPU."""
 
     def __torch_function__(
@@ -24,7 +24,7 @@ class _OnHost(TorchFunctionMode):
         return function(*args, **named)
 
 
-class _NoStates:
+class _NoCudaRngTracker:
     """In the place of the tracker of CUDA's random states."""
 
     @contextlib.contextmanager
@@ -45,6 +45,6 @@ def use_cpu() -> None:
 
     torch.cuda.current_device = lambda: "cpu"  # type: ignore[assignment, return-value]
     torch.cuda.synchronize = lambda *device: None
-    random._CUDA_RNG_STATE_TRACKER, random._CUDA_RNG_STATE_TRACKER_INITIALIZED = _NoStates(), True
-    mode: Any = _OnHost()
+    random._CUDA_RNG_STATE_TRACKER, random._CUDA_RNG_STATE_TRACKER_INITIALIZED = _NoCudaRngTracker(), True
+    mode: Any = _CudaToCpu()
     mode.__enter__()

@@ -23,7 +23,7 @@ class Microbatches:
             return iterator
         return Microbatches(iterator, count)
 
-    def go_to(self, microbatch: int) -> None:
+    def seek(self, microbatch: int) -> None:
         """The next one that is asked for."""
         self._now = microbatch
 

@@ -22,13 +22,13 @@ from torch.utils._pytree import tree_map
 from .._program import Action, Pipe, Program
 from ..torch import _split
 from ..torch._channels import Channels
-from ..torch._errors import RuntimeMisuse
-from ..torch._groups import Groups, agree_on, together
-from ..torch._held import stand_in
+from ..torch._errors import UsageError
+from ..torch._groups import Groups, check_same_program, together
+from ..torch._stash import graph_placeholder
 from ..torch._messages import Edge, Messages
 from ..torch._reductions import Reductions
 from ..torch._shapes import TensorInfo
-from ..torch._stage_checks import REMEDIES, check_graph, check_slices, check_stage, watched
+from ..torch._unsupported_stages import UNSUPPORTED_WRAPPERS, check_graph, check_slices, check_stage, record_forward
 from ._data import Microbatches
 from ._grad_sync import GradSync, accumulate_in_main, hook_maker
 from ._placement import Placement, Programs
@@ -37,7 +37,7 @@ Key = tuple[int, int, int]
 """Pipe, stage, microbatch."""
 
 # By default Megatron does these with orders of its own.
-_REFUSED = {
+_UNSUPPORTED = {
     "overlap_moe_expert_parallel_comm": "it interleaves the layers of two microbatches by a schedule of its own",
     "hybrid_context_parallel": "it has a schedule of its own",
     "fine_grained_activation_offloading": "it counts on the order of Megatron's schedules",
@@ -47,7 +47,7 @@ _REFUSED = {
 _AT_END = ("REDUCE_EMBEDDING", "REDUCE_REPLICAS", "RELEASE_OUT", "RELEASE_IN")
 
 
-_REMEDIES = dict.fromkeys(REMEDIES, "wrap chunks in megatron.core.distributed.DistributedDataParallel")
+_UNSUPPORTED_WRAPPERS = dict.fromkeys(UNSUPPORTED_WRAPPERS, "wrap chunks in megatron.core.distributed.DistributedDataParallel")
 
 
 class ForwardBackward:
@@ -55,7 +55,7 @@ class ForwardBackward:
 
     `programs` is a program, or a function that makes the one for a number of microbatches. `model` is the list of this
     rank's chunks, chunk i its i-th stage, as build_chunks() makes them; with several chunks `data_iterator` is a list,
-    too. Raises RuntimeMisuse for what a program cannot do in Megatron.
+    too. Raises UsageError for what a program cannot do in Megatron.
     """
 
     def __init__(self, programs: Programs) -> None:
@@ -92,15 +92,15 @@ class ForwardBackward:
         plan = self._plan(num_microbatches, groups.pp, forward_only)
         plan.check(config, chunks, data_iterator)
         if adjust_tensor_shapes_fn is not None and len(chunks) > 1:
-            raise RuntimeMisuse("adjust_tensor_shapes_fn is for ranks with one chunk")
+            raise UsageError("adjust_tensor_shapes_fn is for ranks with one chunk")
         if self._groups is None:
-            self._groups = Groups(groups.pp, plan.program.ranks)
+            self._groups = Groups(groups.pp, plan.program.num_ranks)
         if (checked := (num_microbatches, *map(id, chunks))) not in self._checked and not forward_only:
             with together(groups.pp):
                 plan.check_modules(config, chunks)
             self._checked.add(checked)
         if num_microbatches not in self._channels:
-            agree_on(plan.program, groups.pp)
+            check_same_program(plan.program, groups.pp)
             self._channels[num_microbatches] = Channels(plan.program, plan.rank, self._groups, _device(chunks))
         length = (decoder_seq_length or seq_length) // groups.cp.size()
         if config.sequence_parallel:
@@ -114,7 +114,7 @@ class ForwardBackward:
                 for chunk, iterator in enumerate(data_iterator if isinstance(data_iterator, list) else [data_iterator])
             ],
             shapes=_shapes((length, micro_batch_size, config.hidden_size), adjust_tensor_shapes_fn),
-            headers=self._groups.make(tuple(range(plan.program.ranks)), "gloo") if config.variable_seq_lengths else None,
+            headers=self._groups.new_group(tuple(range(plan.program.num_ranks)), "gloo") if config.variable_seq_lengths else None,
             channels=self._channels[num_microbatches],
             groups=groups,
             forward_step_func=forward_step_func,
@@ -127,18 +127,18 @@ class ForwardBackward:
             self.peak_activations = step.peak_activations
             if not forward_only:
                 self._finalize(step, force_all_reduce)
-        return step.losses(everywhere=not plan.placement.is_megatrons)
+        return step.losses(across_job=not plan.placement.is_default_placement)
 
     def _plan(self, microbatches: int, group: dist.ProcessGroup, forward_only: bool) -> _Plan:
         if microbatches not in self._plans:
             program = self._programs if isinstance(self._programs, Program) else self._programs(microbatches)
-            if program.microbatches != microbatches:
-                raise RuntimeMisuse(
-                    f"the program is for {program.microbatches} microbatches, but Megatron runs {microbatches}: give a "
+            if program.num_microbatches != microbatches:
+                raise UsageError(
+                    f"the program is for {program.num_microbatches} microbatches, but Megatron runs {microbatches}: give a "
                     "function that makes the program for a number of microbatches"
                 )
-            if program.ranks != group.size():
-                raise RuntimeMisuse(f"the program is for {program.ranks} ranks, but the pipeline has {group.size()}")
+            if program.num_ranks != group.size():
+                raise UsageError(f"the program is for {program.num_ranks} ranks, but the pipeline has {group.size()}")
             self._plans[microbatches] = _Plan(program, group.rank())
         return self._plans[microbatches]
 
@@ -147,7 +147,7 @@ class ForwardBackward:
         config, chunks, groups = step.config, step.chunks, step.groups
         if config.finalize_model_grads_func is not None:
             tokens = step.tokens if config.calculate_per_token_loss else None
-            if not step.plan.placement.is_megatrons:
+            if not step.plan.placement.is_default_placement:
                 # There the last rank has the tokens, which Megatron sends to the others.
                 if tokens is not None:
                     dist.all_reduce(tokens, group=groups.pp)
@@ -177,18 +177,18 @@ class _Plan:
         self.placement = Placement(program)
         self.rank = rank
         self.items = [group.actions for group in program.groups(rank)]
-        self.places = program.stages_of(rank)
+        self.places = program.local_stages(rank)
         self.chunk_of = {(pipe.index, stage): chunk for chunk, (pipe, stage) in enumerate(self.places)}
         self.actions = program.actions[rank]
-        self.letters = {action.kind.letters for action in self.actions}
-        self.splits = "I" in self.letters
+        self.mnemonics = {action.kind.mnemonic for action in self.actions}
+        self.has_split_backward = "I" in self.mnemonics
         self.last_gradient = {
             self.chunk(action): (action.stage, action.microbatch)
             for action in self.actions
-            if action.kind.letters in ("B", "W")
+            if action.op in ("B", "W")
         }
         """By chunk, the stage and microbatch of the last action that adds gradients of its weights."""
-        self.reduces = {self.chunk(action) for action in self.actions if action.kind.letters == "REDUCE_GRAD"}
+        self.reduces = {self.chunk(action) for action in self.actions if action.op == "REDUCE_GRAD"}
         self.in_flight = self._in_flight()
         self.looked_at: set[int] = set()
         """Chunks whose graph can be split."""
@@ -203,7 +203,7 @@ class _Plan:
         return [
             action.microbatch
             for action in self.actions
-            if action.kind.letters == "F" and (action.pipe.index, action.stage) == (pipe.index, stage)
+            if action.op == "F" and (action.pipe.index, action.stage) == (pipe.index, stage)
         ]
 
     def _in_flight(self) -> dict[int, int]:
@@ -211,10 +211,10 @@ class _Plan:
         now: Counter[int] = Counter()
         most: Counter[int] = Counter()
         for action in self.actions:
-            if action.kind.letters == "F":
+            if action.op == "F":
                 now[self.chunk(action)] += 1
                 most[self.chunk(action)] = max(most[self.chunk(action)], now[self.chunk(action)])
-            elif action.kind.letters in ("B", "W"):
+            elif action.op in ("B", "W"):
                 now[self.chunk(action)] -= 1
         return dict(most)
 
@@ -223,73 +223,73 @@ class _Plan:
         check_slices(program, "Megatron")
         for pipe in program.pipes:
             if pipe.skip_edges or pipe.gaps:
-                raise RuntimeMisuse("Megatron hands outputs from each stage to the next: the program has other edges")
-        for letters in sorted(self.letters):
-            kind = next(action.kind for action in self.actions if action.kind.letters == letters)
-            if not kind.is_message and letters not in ("F", "B", "I", "W", "REDUCE_GRAD", *_AT_END):
-                raise RuntimeMisuse(f"nothing in Megatron is told to do `{letters}` by its schedule")
-        if program.ranks > 1 and not program.has_messages():
-            raise RuntimeMisuse("the program has no messages: compile it with a comm_order other than `none`")
+                raise UsageError("Megatron hands outputs from each stage to the next: the program has other edges")
+        for mnemonic in sorted(self.mnemonics):
+            kind = next(action.kind for action in self.actions if action.op == mnemonic)
+            if not kind.is_message and mnemonic not in ("F", "B", "I", "W", "REDUCE_GRAD", *_AT_END):
+                raise UsageError(f"nothing in Megatron is told to do `{mnemonic}` by its schedule")
+        if program.num_ranks > 1 and not program.has_messages():
+            raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
 
     def check(self, config: Any, chunks: Sequence[nn.Module], data: Any) -> None:
         """Whether Megatron's settings leave the order to a program."""
         if len(chunks) != len(self.places):
-            raise RuntimeMisuse(f"rank {self.rank} has {len(self.places)} stages, but the model {len(chunks)} chunks")
+            raise UsageError(f"rank {self.rank} has {len(self.places)} stages, but the model {len(chunks)} chunks")
         if data is not None and len(chunks) != (len(data) if isinstance(data, list) else 1):
-            raise RuntimeMisuse(f"data_iterator must be a list of {len(chunks)}, one for each chunk")
-        for name, reason in _REFUSED.items():
+            raise UsageError(f"data_iterator must be a list of {len(chunks)}, one for each chunk")
+        for name, reason in _UNSUPPORTED.items():
             if getattr(config, name, False):
-                raise RuntimeMisuse(f"`{name}` does not go with a program: {reason}")
+                raise UsageError(f"`{name}` does not go with a program: {reason}")
         if getattr(config, "cuda_graph_impl", "none") == "local":
-            raise RuntimeMisuse("`cuda_graph_impl=local` does not go with a program: it counts on Megatron's schedules")
-        if self.splits and config.gradient_accumulation_fusion and not config.delay_wgrad_compute:
-            raise RuntimeMisuse(
+            raise UsageError("`cuda_graph_impl=local` does not go with a program: it counts on Megatron's schedules")
+        if self.has_split_backward and config.gradient_accumulation_fusion and not config.delay_wgrad_compute:
+            raise UsageError(
                 "gradient_accumulation_fusion adds the gradients of weights in `I` and again in `W`: turn it off, use a "
                 "program with B, or let TransformerEngine's layers keep W (delay_wgrad_compute)"
             )
-        if self.splits and config.delay_wgrad_compute:
+        if self.has_split_backward and config.delay_wgrad_compute:
             for chunk in range(len(chunks)):
                 self._check_order_of_weights(chunk)
         if len(self.program.pipes) > 1 and getattr(config, "moe_router_enable_expert_bias", False):
-            raise RuntimeMisuse("moe_router_enable_expert_bias counts tokens on one copy of a stage, the program has two")
+            raise UsageError("moe_router_enable_expert_bias counts tokens on one copy of a stage, the program has two")
         if config.pipeline_dtype is None:
-            raise RuntimeMisuse("pipeline_dtype must be set: it is the type of messages")
+            raise UsageError("pipeline_dtype must be set: it is the type of messages")
         self.placement.check_chunks(chunks, self.rank)
 
     def check_modules(self, config: Any, chunks: Sequence[nn.Module]) -> None:
         """Whether the gradients of chunks are right when a program says the order."""
-        cuts = self.splits and not config.delay_wgrad_compute
+        cuts = self.has_split_backward and not config.delay_wgrad_compute
         shares = len(self.program.pipes) > 1 or self.placement.ties(chunks)
         for (_, stage), chunk in zip(self.places, chunks, strict=True):
             settings = getattr(chunk, "ddp_config", None)
             if shares and getattr(settings, "use_distributed_optimizer", False):
-                raise RuntimeMisuse(
+                raise UsageError(
                     f"use_distributed_optimizer leaves each rank a part of the gradients of stage {stage}, before those of weights that "
                     "several stages have are summed: turn it off, use a placement of Megatron's own, or untie the embeddings"
                 )
             if cuts and settings is not None and hook_maker(chunk) is None:
-                raise RuntimeMisuse(f"{type(chunk).__name__} reduces gradients while they are computed: use a program with B")
-            check_stage(chunk, f"stage {stage}", splits=cuts, trusted="megatron.core.distributed", remedies=_REMEDIES)
+                raise UsageError(f"{type(chunk).__name__} reduces gradients while they are computed: use a program with B")
+            check_stage(chunk, f"stage {stage}", has_split_backward=cuts, ignore_package="megatron.core.distributed", unsupported=_UNSUPPORTED_WRAPPERS)
         if cuts and getattr(config, "recompute_granularity", None) is not None:
-            raise RuntimeMisuse(
+            raise UsageError(
                 "recompute_granularity checkpoints activations, which I and W cannot run: turn it off, use a program with B, or let "
                 "TransformerEngine's layers keep W (delay_wgrad_compute)"
             )
 
     def _check_order_of_weights(self, chunk: int) -> None:
         orders = [
-            [a.microbatch for a in self.actions if a.kind.letters == letters and self.chunk(a) == chunk]
-            for letters in ("I", "W")
+            [a.microbatch for a in self.actions if a.op == mnemonic and self.chunk(a) == chunk]
+            for mnemonic in ("I", "W")
         ]
         if orders[0] != orders[1]:
-            raise RuntimeMisuse(
+            raise UsageError(
                 "TransformerEngine does the W of a layer in the order of its I, but the program in another: "
                 f"chunk {chunk} of rank {self.rank}"
             )
 
 
 @dataclass(slots=True)
-class _Held:
+class _Stash:
     """What a stage keeps of a microbatch between its forward and its backward."""
 
     input: Tensor | None
@@ -324,9 +324,9 @@ class _Step:
         self.device = _device(self.chunks)
         self.tokens = torch.zeros([], dtype=torch.int, device=self.device)
         self._stores: dict[int, list[Any]] = {}
-        self._held: dict[Key, _Held] = {}
+        self._held: dict[Key, _Stash] = {}
         self._started: Counter[int] = Counter()
-        self._messages = Messages(self.channels, self.device, self._room, self.headers, answered=False, settled={})
+        self._messages = Messages(self.channels, self.device, self._receive_specs, self.headers, answered=False, acknowledges={})
         self._sync = GradSync(self.config, self.chunks, self.plan.reduces)
         self._perform: dict[str, Callable[[Action], None]] = {
             "F": self._forward,
@@ -345,7 +345,7 @@ class _Step:
                     module = schedules.clear_embedding_activation_buffer(self.config, self.chunks[chunk], True)
                     if module is not None:
                         self.embeddings[chunk] = module
-            self._sync.hold_back()
+            self._sync.disable_grad_sync()
         with contextlib.nullcontext() if not self.forward_only else torch.no_grad():
             for item in self.plan.items:
                 wanted = tuple(filter(_is_forward, item)) if self.forward_only else item
@@ -353,18 +353,18 @@ class _Step:
                     self._post(wanted)
                 else:
                     for action in wanted:
-                        self._perform[action.kind.letters](action)
+                        self._perform[action.op](action)
         self._messages.finish()
         self._sync.finish()
         for data in self.data:
             if isinstance(data, Microbatches):
                 data.finish()
 
-    def losses(self, *, everywhere: bool) -> list[Any]:
+    def losses(self, *, across_job: bool) -> list[Any]:
         """What the loss function gave, by microbatch; on the last stage's rank, or where Megatron looks for it, too."""
         stores = self._stores
-        if everywhere:
-            found: list[Any] = [None] * self.plan.program.ranks
+        if across_job:
+            found: list[Any] = [None] * self.plan.program.num_ranks
             dist.all_gather_object(found, tree_map(_to_host, stores), group=self.groups.pp)
             stores = {microbatch: store for there in found for microbatch, store in there.items()}
             stores = tree_map(lambda leaf: leaf.to(self.device) if isinstance(leaf, Tensor) else leaf, stores)
@@ -377,7 +377,7 @@ class _Step:
         with _timed(self.config, f"{direction}-{'send' if item[0].kind.is_send else 'recv'}"):
             self._messages.post(item)
 
-    def _room(self, action: Action) -> list[TensorInfo]:
+    def _receive_specs(self, action: Action) -> list[TensorInfo]:
         """What a receive gets."""
         return [TensorInfo(self.shapes[0 if _is_forward(action) else 1], self.config.pipeline_dtype)]
 
@@ -391,10 +391,10 @@ class _Step:
             return None
         return self._take((action.pipe.index, action.stage + 1, action.stage, action.microbatch), "backward")
 
-    def _hand_back(self, action: Action, held: _Held, gradient: Tensor | None) -> None:
+    def _send_input_gradients(self, action: Action, held: _Stash, gradient: Tensor | None) -> None:
         if held.input is not None:
             edge = (action.pipe.index, action.stage, action.stage - 1, action.microbatch)
-            self._messages.lay_down(edge, (torch.zeros_like(held.input) if gradient is None else gradient,))
+            self._messages.put(edge, (torch.zeros_like(held.input) if gradient is None else gradient,))
 
     # Actions.
 
@@ -406,8 +406,8 @@ class _Step:
             received = self._take((pipe.index, stage - 1, stage, microbatch), "forward")
             input_tensor = received.detach().requires_grad_(not self.forward_only)
         is_first = self._started[chunk] == 0
-        cuts = self.plan.splits and not self.config.delay_wgrad_compute and chunk not in self.plan.looked_at and not self.forward_only
-        with watched() if cuts else contextlib.nullcontext() as seen:
+        cuts = self.plan.has_split_backward and not self.config.delay_wgrad_compute and chunk not in self.plan.looked_at and not self.forward_only
+        with record_forward() if cuts else contextlib.nullcontext() as seen:
             output, tokens = self._forward_step(action, chunk, input_tensor, is_first)
         if seen is not None and isinstance(output, Tensor):
             check_graph(seen, [output], [input_tensor], list(self.chunks[chunk].parameters()), f"stage {stage}")
@@ -416,17 +416,17 @@ class _Step:
         self.tokens += tokens.to(self.device)
         if not _is_last(action):
             if not isinstance(output, Tensor):
-                raise RuntimeMisuse(f"rank {self.plan.rank}, {action}: gave {type(output).__name__}, but stages give a tensor")
-            self._messages.lay_down((pipe.index, stage, stage + 1, microbatch), (output.detach(),))
+                raise UsageError(f"rank {self.plan.rank}, {action}: gave {type(output).__name__}, but stages give a tensor")
+            self._messages.put((pipe.index, stage, stage + 1, microbatch), (output.detach(),))
         if self.forward_only:
             return
         if not _is_last(action) and self.config.deallocate_pipeline_outputs:
             # The message has the memory; the backward needs only the place in the graph.
-            if self.plan.splits:
-                output = stand_in(output)
+            if self.plan.has_split_backward:
+                output = graph_placeholder(output)
             else:
                 schedules.deallocate_output_tensor(output, True)
-        self._held[_key(action)] = _Held(input_tensor, output)
+        self._held[_key(action)] = _Stash(input_tensor, output)
         self.peak_activations = max(self.peak_activations, len(self._held))
 
     def _forward_step(self, action: Action, chunk: int, input_tensor: Tensor | None, is_first: bool) -> Any:
@@ -452,7 +452,7 @@ class _Step:
     def _data(self, chunk: int, microbatch: int) -> Any:
         data = self.data[chunk] if chunk < len(self.data) else None
         if isinstance(data, Microbatches):
-            data.go_to(microbatch)
+            data.seek(microbatch)
         return data
 
     def _checkpoints(self, chunk: int) -> bool | None:
@@ -463,13 +463,13 @@ class _Step:
     def _backward(self, action: Action) -> None:
         held = self._held[_key(action)]
         with self._adding(action):
-            self._hand_back(action, held, self._megatrons_backward(held, self._output_gradient(action)))
+            self._send_input_gradients(action, held, self._backward_step(held, self._output_gradient(action)))
             self._delayed_weights(action)
         del self._held[_key(action)]
 
-    def _megatrons_backward(self, held: _Held, gradient: Tensor | None) -> Tensor | None:
+    def _backward_step(self, held: _Stash, gradient: Tensor | None) -> Tensor | None:
         config = self.config
-        if self.plan.splits and config.deallocate_pipeline_outputs:
+        if self.plan.has_split_backward and config.deallocate_pipeline_outputs:
             config = copy.copy(config)  # Stand-ins have a shape.
             config.deallocate_pipeline_outputs = False
         from megatron.core.utils import get_model_type
@@ -488,7 +488,7 @@ class _Step:
         held = self._held[_key(action)]
         gradient = self._output_gradient(action)
         if self.config.delay_wgrad_compute:
-            self._hand_back(action, held, self._megatrons_backward(held, gradient))
+            self._send_input_gradients(action, held, self._backward_step(held, gradient))
             return
         with _timed(self.config, "backward-compute"):
             output = held.output
@@ -497,7 +497,7 @@ class _Step:
                 gradient = torch.ones_like(output)
             inputs = [] if held.input is None else [held.input]
             held.weights = _split.backward_input(self.chunks[self.plan.chunk(action)], inputs, [output], [gradient])
-        self._hand_back(action, held, None if held.input is None else held.input.grad)
+        self._send_input_gradients(action, held, None if held.input is None else held.input.grad)
 
     def _backward_weight(self, action: Action) -> None:
         held = self._held.pop(_key(action))
@@ -540,7 +540,7 @@ def _is_forward(action: Action) -> bool:
     if action.kind.is_message:
         assert action.peer is not None
         return (action.peer > action.stage) == action.kind.is_send
-    return action.kind.letters == "F"
+    return action.op == "F"
 
 
 def _shapes(shape: tuple[int, ...], adjust: Callable[..., Any] | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -548,7 +548,7 @@ def _shapes(shape: tuple[int, ...], adjust: Callable[..., Any] | None) -> tuple[
         return shape, shape
     received, sent = adjust([shape], [shape])
     if len(received) > 1 or len(sent) > 1:
-        raise RuntimeMisuse("adjust_tensor_shapes_fn asks for several tensors a message, but stages give one")
+        raise UsageError("adjust_tensor_shapes_fn asks for several tensors a message, but stages give one")
     return tuple((received or [shape])[0]), tuple((sent or [shape])[0])
 
 

@@ -28,7 +28,7 @@ class GradSync:
         self._reduce = None if reduce is None else reduce if isinstance(reduce, list) else [reduce] * len(chunks)
         self._waiting = set(range(len(chunks)))
 
-    def hold_back(self) -> None:
+    def disable_grad_sync(self) -> None:
         for number, make in enumerate(self._makers):
             self._entered[number] = make()
             self._entered[number].__enter__()
@@ -36,14 +36,14 @@ class GradSync:
     def finish(self) -> None:
         """At the end of the step."""
         for number in list(self._entered):
-            self._let_go(number)
+            self._enable_grad_sync(number)
 
     @contextlib.contextmanager
     def last(self, chunk: int) -> Iterator[None]:
         """Around the last action that adds gradients of a chunk's weights."""
         number = chunk if self._own else 0
         if self._reduce is None:
-            self._let_go(number)
+            self._enable_grad_sync(number)
         yield
         self._waiting.discard(chunk)
         if self._reduce is not None:
@@ -59,13 +59,13 @@ class GradSync:
             return
         number = chunk if self._own else 0
         was_held = number in self._entered
-        self._let_go(number)
+        self._enable_grad_sync(number)
         self._reduce[chunk](self._chunks[chunk].parameters())
         if not self._own and self._waiting and was_held:
             self._entered[number] = self._makers[number]()
             self._entered[number].__enter__()
 
-    def _let_go(self, number: int) -> None:
+    def _enable_grad_sync(self, number: int) -> None:
         if number in self._entered:
             self._entered.pop(number).__exit__(None, None, None)
 

@@ -19,14 +19,14 @@ from megatron.core.transformer.pipeline_parallel_layer_layout import PipelinePar
 from torch import nn
 
 from .._program import Pipe, Program
-from ..torch._errors import RuntimeMisuse
+from ..torch._errors import UsageError
 from ..torch._groups import Groups
 from ..torch._reductions import Reductions
 
 Programs = Program | Callable[[int], Program]
 """A program, or what makes it for a number of microbatches."""
 
-Place = tuple[Pipe, int]
+StageKey = tuple[Pipe, int]
 
 
 class Placement:
@@ -43,56 +43,56 @@ class Placement:
         return self._programs(get_num_microbatches())
 
     @cached_property
-    def is_megatrons(self) -> bool:
+    def is_default_placement(self) -> bool:
         """Whether the stages stand as Megatron has them: stage s on rank s % P, in one pipe."""
-        pipes, ranks = self.program.pipes, self.program.ranks
+        pipes, ranks = self.program.pipes, self.program.num_ranks
         return len(pipes) == 1 and pipes[0].rank_of_stage == tuple(s % ranks for s in range(pipes[0].num_stages))
 
-    def place(self, chunk: int | None, rank: int | None = None) -> Place:
+    def place(self, chunk: int | None, rank: int | None = None) -> StageKey:
         """The stage of a chunk, of this rank where none is given."""
         own: int = parallel_state.get_pipeline_model_parallel_rank() if rank is None else rank
-        return self.program.stages_of(own)[chunk or 0]
+        return self.program.local_stages(own)[chunk or 0]
 
     def hosts(self, rank: int, *, first: bool) -> bool:
         """Whether a first or last stage is on a rank."""
-        return any(_is_end(place, first) for place in self.program.stages_of(rank))
+        return any(_is_end(place, first) for place in self.program.local_stages(rank))
 
-    def layers(self, config: Any, place: Place) -> int:
+    def layers(self, config: Any, place: StageKey) -> int:
         """How many transformer layers a stage has."""
         pipe, stage = place
         if config.pipeline_model_parallel_layout is not None:
             return _stages_of_layout(config.pipeline_model_parallel_layout, pipe.num_stages)[stage].count(LayerType.decoder)
         if config.num_layers_in_first_pipeline_stage or config.num_layers_in_last_pipeline_stage:
-            raise RuntimeMisuse(
+            raise UsageError(
                 "num_layers_in_first_pipeline_stage and num_layers_in_last_pipeline_stage mean ranks, not stages: say with "
                 "pipeline_model_parallel_layout which layers each stage has"
             )
         embedding, loss = config.account_for_embedding_in_pipeline_split, config.account_for_loss_in_pipeline_split
         total = config.num_layers + bool(embedding) + bool(loss)
         if total % pipe.num_stages != 0:
-            raise RuntimeMisuse(
+            raise UsageError(
                 f"{total} layers cannot be divided among {pipe.num_stages} stages: say with pipeline_model_parallel_layout "
                 "which layers each stage has"
             )
         taken = bool(embedding and stage == 0) + bool(loss and stage == pipe.num_stages - 1)
         return int(total // pipe.num_stages - taken)
 
-    def layers_before(self, config: Any, place: Place) -> int:
+    def layers_before(self, config: Any, place: StageKey) -> int:
         """How many layers come before those of a stage."""
         pipe, stage = place
         return sum(self.layers(config, (pipe, before)) for before in range(stage))
 
-    def built_as(self, place: Place) -> tuple[Any, ...]:
+    def built_as(self, place: StageKey) -> tuple[Any, ...]:
         """What a chunk is built for: other programs of this placement can run it, too."""
         pipe, stage = place
         return pipe.index, stage, tuple(pipe.rank_of_stage for pipe in self.program.pipes)
 
     def check_chunks(self, chunks: Sequence[nn.Module], rank: int) -> None:
-        """Raises RuntimeMisuse for chunks that were built for another placement."""
-        for number, (place, chunk) in enumerate(zip(self.program.stages_of(rank), chunks, strict=True)):
+        """Raises UsageError for chunks that were built for another placement."""
+        for number, (place, chunk) in enumerate(zip(self.program.local_stages(rank), chunks, strict=True)):
             built = getattr(unwrapped(chunk), "ppcc_built_as", None)
             if built is not None and built != self.built_as(place):
-                raise RuntimeMisuse(
+                raise UsageError(
                     f"chunk {number} of rank {rank} was built as stage {built[1]} of another placement, but is stage {place[1]} of "
                     f"{self.program.name}: build chunks for the program that runs them"
                 )
@@ -100,26 +100,26 @@ class Placement:
     def ties(self, chunks: Sequence[nn.Module]) -> bool:
         """Whether the first and the last stage have one weight that the embedding groups of Megatron do not know."""
         has_ties = all(getattr(unwrapped(chunk), "share_embeddings_and_output_weights", False) for chunk in chunks)
-        return has_ties and not self.is_megatrons and self.program.pipes[0].num_stages > 1
+        return has_ties and not self.is_default_placement and self.program.pipes[0].num_stages > 1
 
     def share(self, chunks: list[nn.Module], group: dist.ProcessGroup, *, make_equal: bool) -> Reductions | None:
         """The weights that several stages have, which the embedding groups of Megatron do not know: tied ones and those of
         stages in two pipes. None where Megatron knows all of them."""
-        if self.is_megatrons:
+        if self.is_default_placement:
             return None
         rank = dist.get_rank(group)
         modules = {
             (pipe.index, stage): unwrapped(chunk)
-            for (pipe, stage), chunk in zip(self.program.stages_of(rank), chunks, strict=True)
+            for (pipe, stage), chunk in zip(self.program.local_stages(rank), chunks, strict=True)
         }
         ends: dict[int, str] = {0: "embedding.word_embeddings.weight", -1: "output_layer.weight"}
         return Reductions(
             self.program,
             rank,
             modules,
-            separate=frozenset(),
+            unreplicated=frozenset(),
             tied=[ends] if self.ties(chunks) else [],
-            groups=Groups(group, self.program.ranks),
+            groups=Groups(group, self.program.num_ranks),
             outside={},
             mean=True,
             by_actions=False,
@@ -134,7 +134,7 @@ def unwrapped(chunk: nn.Module) -> nn.Module:
     return chunk
 
 
-def _is_end(place: Place, first: bool) -> bool:
+def _is_end(place: StageKey, first: bool) -> bool:
     pipe, stage = place
     return stage == (0 if first else pipe.num_stages - 1)
 
@@ -144,7 +144,7 @@ def _stages_of_layout(layout: Any, stages: int) -> list[list[LayerType]]:
     ranks = layout.pipeline_model_parallel_size
     count = ranks * layout.virtual_pipeline_model_parallel_size
     if count != stages:
-        raise RuntimeMisuse(f"pipeline_model_parallel_layout has {count} stages, but the program {stages}")
+        raise UsageError(f"pipeline_model_parallel_layout has {count} stages, but the program {stages}")
     return [layout.layout[stage % ranks][stage // ranks] for stage in range(count)]
 
 
@@ -152,11 +152,11 @@ def build_chunks(programs: Programs, provider: Callable[..., nn.Module]) -> list
     """The chunks of this rank, `provider(pre_process=..., post_process=..., vp_stage=...)` for each of its stages.
 
     Layers get the numbers that they have in the model. Weights that several stages have begin equal. From then on Megatron
-    asks the program where stages are, as after install(). Raises RuntimeMisuse while another program is installed.
+    asks the program where stages are, as after install(). Raises UsageError while another program is installed.
     """
     placement = _installed(programs)
     rank = parallel_state.get_pipeline_model_parallel_rank()
-    places = placement.program.stages_of(rank)
+    places = placement.program.local_stages(rank)
     chunks = []
     for chunk, place in enumerate(places):
         virtual = chunk if len(places) > 1 else None
@@ -168,7 +168,7 @@ def build_chunks(programs: Programs, provider: Callable[..., nn.Module]) -> list
 def _finish_chunks(placement: Placement, chunks: list[nn.Module]) -> None:
     rank = parallel_state.get_pipeline_model_parallel_rank()
     placement.share(chunks, parallel_state.get_pipeline_model_parallel_group(), make_equal=True)
-    for (pipe, stage), chunk in zip(placement.program.stages_of(rank), chunks, strict=True):
+    for (pipe, stage), chunk in zip(placement.program.local_stages(rank), chunks, strict=True):
         unwrapped(chunk).ppcc_built_as = placement.built_as((pipe, stage))  # type: ignore[assignment]
         if pipe.index > 0:  # Norms of gradients count them once.
             for weight in chunk.parameters():
@@ -210,29 +210,29 @@ def _installed(programs: Programs) -> Placement:
     if _current and _current[0]._programs is programs:
         return _current[0]
     if _run:
-        raise RuntimeMisuse("install() lets Megatron run another program: build chunks for that one, or call uninstall() before")
+        raise UsageError("install() lets Megatron run another program: build chunks for that one, or call uninstall() before")
     uninstall()
     placement = Placement(programs)
     _current.append(placement)
-    for owner, names in _answers(placement).items():
+    for owner, names in _overrides(placement).items():
         for name, make in names.items():
             if hasattr(owner, name):
                 original = getattr(owner, name)
-                _replace(owner, name, _unless_megatrons(placement, original, make(original)))
+                _replace(owner, name, _unless_default_placement(placement, original, make(original)))
     return placement
 
 
-def _unless_megatrons(placement: Placement, original: Any, own: Any) -> Any:
+def _unless_default_placement(placement: Placement, original: Any, own: Any) -> Any:
     @wraps(original)
     def answer(*args: Any, **options: Any) -> Any:
         # Before the groups are made nobody can know the rank.
-        ours = parallel_state.model_parallel_is_initialized() and not placement.is_megatrons
+        ours = parallel_state.model_parallel_is_initialized() and not placement.is_default_placement
         return (own if ours else original)(*args, **options)
 
     return answer
 
 
-def _answers(placement: Placement) -> Mapping[Any, Mapping[str, Callable[[Any], Any]]]:
+def _overrides(placement: Placement) -> Mapping[Any, Mapping[str, Callable[[Any], Any]]]:
     """What Megatron asks, by where it stands; each is made of Megatron's own function."""
 
     def of_rank(first: bool) -> Callable[[Any], Any]:

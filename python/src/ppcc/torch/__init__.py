@@ -8,24 +8,31 @@ refused: several pipes (DualPipe), overlap groups, skip edges, B or I and W. Sta
 own runtime instead, and `check` says of a schedule of others whether it can hang.
 """
 
-from ._check import Verdict, check
+from .._deprecated import renamed_in_module
+from ._check import CheckResult, check
 from ._checkpoint import Checkpoint
-from ._errors import RuntimeMisuse, StepFailed
+from ._errors import UsageError, StepError
 from ._interop import load_torch_runtime
-from ._overlap import Half, give_way, interleave
+from ._overlap import Half, yield_to_other, interleave
 from ._runtime import Runtime
 from ._step import StepResult
 
 __all__ = [
+    "CheckResult",
     "Checkpoint",
     "Half",
     "Runtime",
-    "RuntimeMisuse",
-    "StepFailed",
+    "UsageError",
+    "StepError",
     "StepResult",
-    "Verdict",
     "check",
-    "give_way",
     "interleave",
     "load_torch_runtime",
+    "yield_to_other",
 ]
+
+__getattr__ = renamed_in_module(
+    __name__,
+    {"RuntimeMisuse": "UsageError", "StepFailed": "StepError", "Verdict": "CheckResult", "give_way": "yield_to_other"},
+    globals(),
+)

@@ -15,8 +15,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from .._program import Action, Program
-from ._errors import RuntimeMisuse
-from ._failures import PATIENCE, abort_groups
+from ._errors import UsageError
+from ._failures import JOIN_TIMEOUT, abort_groups
 from ._groups import Groups
 
 _STREAMS = frozenset(("rendezvous", "stream", "stream-per-peer", "stream-per-edge"))
@@ -51,23 +51,23 @@ class Channels:
         self._groups = groups
         self._device = device
         self._outboxes: dict[int, Outbox] = {}
-        self._ways: dict[tuple[int, int], dist.ProcessGroup] = {}
+        self._edge_groups: dict[tuple[int, int], dist.ProcessGroup] = {}
         self.batched = False
-        self.by_host = program.ranks > 1 and groups.backend(device) == "gloo"
-        if program.ranks > 1 and not self.by_host:
+        self.host_waits = program.num_ranks > 1 and groups.backend(device) == "gloo"
+        if program.num_ranks > 1 and not self.host_waits:
             self._open(program)
             self._connect(program)
 
     def _open(self, program: Program) -> None:
         proven = set(program.transports)
         if proven and not proven & _STREAMS:
-            raise RuntimeMisuse(
+            raise UsageError(
                 f"the program is proven for {', '.join(program.transports)} only, where messages are stored: compile it with "
                 "transport='stream' or 'stream-per-edge'"
             )
         self.batched = not proven & {"stream-per-peer", "stream-per-edge"}
         if not self.batched:
-            self._ways = {way: self._groups.make(way, label="edge") for way in _ways(program)}
+            self._edge_groups = {way: self._groups.new_group(way, label="edge") for way in _edge_groups(program)}
 
     def _connect(self, program: Program) -> None:
         """Opens connections in an order in which no rank waits for itself."""
@@ -77,7 +77,7 @@ class Channels:
         for pair in program.preconnect:
             if self._rank in pair:
                 for sender, receiver in (pair, pair[::-1]):
-                    if self.batched or (sender, receiver) in self._ways:
+                    if self.batched or (sender, receiver) in self._edge_groups:
                         (works,) = self.post([(sender == self._rank, pair[0] + pair[1] - self._rank, (token,))])
                         Message((token,), works).wait()
 
@@ -86,7 +86,7 @@ class Channels:
         if not self.batched:
             return [[self._post(*message, tensor) for tensor in message[2]] for message in messages]
         operations = [
-            dist.P2POp(dist.isend if sends else dist.irecv, tensor, self._groups.world(peer), self._groups.pipeline)
+            dist.P2POp(dist.isend if sends else dist.irecv, tensor, self._groups.global_rank(peer), self._groups.pipeline)
             for sends, peer, tensors in messages
             for tensor in tensors
         ]
@@ -98,15 +98,15 @@ class Channels:
         return [[next(left) for _ in tensors] for _, _, tensors in messages]
 
     def _post(self, sends: bool, peer: int, tensors: object, tensor: Tensor) -> dist.Work:
-        group = self._ways.get((self._rank, peer) if sends else (peer, self._rank), self._groups.pipeline)
-        work = (dist.isend if sends else dist.irecv)(tensor, self._groups.world(peer), group)
+        group = self._edge_groups.get((self._rank, peer) if sends else (peer, self._rank), self._groups.pipeline)
+        work = (dist.isend if sends else dist.irecv)(tensor, self._groups.global_rank(peer), group)
         assert work is not None
         return work
 
     def outbox(self, peer: int) -> Outbox:
         """Where what is sent to a rank is kept until it has been sent."""
         if peer not in self._outboxes:
-            self._outboxes[peer] = _HostOutbox(peer) if self.by_host else _DeviceOutbox()
+            self._outboxes[peer] = _HostOutbox(peer) if self.host_waits else _DeviceOutbox()
         return self._outboxes[peer]
 
     def finish(self) -> None:
@@ -128,16 +128,16 @@ class _DeviceOutbox:
     """For what ends on streams: whoever comes by looks, and only streams wait."""
 
     def __init__(self) -> None:
-        self._leaving: deque[Message] = deque()
+        self._in_flight: deque[Message] = deque()
 
     def put(self, message: Message) -> None:
-        while self._leaving and self._leaving[0].has_ended():
-            self._leaving.popleft()
-        self._leaving.append(message)
+        while self._in_flight and self._in_flight[0].has_ended():
+            self._in_flight.popleft()
+        self._in_flight.append(message)
 
     def finish(self) -> None:
-        while self._leaving:
-            self._leaving.popleft().wait()
+        while self._in_flight:
+            self._in_flight.popleft().wait()
 
 
 class _HostOutbox:
@@ -178,7 +178,7 @@ class _HostOutbox:
         self._thread.join(0.1)
         if self._thread.is_alive():
             abort_groups()
-            self._thread.join(PATIENCE)
+            self._thread.join(JOIN_TIMEOUT)
 
 
 def sends(action: Action) -> tuple[bool, int]:
@@ -187,7 +187,7 @@ def sends(action: Action) -> tuple[bool, int]:
     return action.kind.is_send, action.peer_rank
 
 
-def _ways(program: Program) -> list[tuple[int, int]]:
+def _edge_groups(program: Program) -> list[tuple[int, int]]:
     """From which rank to which something is sent, in one order on all."""
     edges = {
         (pipe.rank_of_stage[stage], pipe.rank_of_stage[reader])

@@ -12,31 +12,34 @@ from typing import Any
 
 from torch.distributed.pipelining import schedules
 
+from .._deprecated import Renamed
 from .._diagnostics import CompileError, Diagnostic
 from .._program import Program
 from .._run import run
-from ._errors import RuntimeMisuse
+from ._errors import UsageError
 
 TRANSPORTS = ("buffered", "rendezvous", "posted", "stream", "stream-per-peer", "stream-per-edge")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckResult:
     """Whether a schedule can hang; true where it cannot, under the transport that was asked for."""
 
     transport: str
     errors: tuple[Diagnostic, ...]
     """What is wrong under that transport: who waits for whom, or what is wrong under each."""
-    safe: tuple[str, ...]
+    safe_transports: tuple[str, ...]
     """The transports under which it cannot hang."""
     listing: str
     """What has been looked at: the actions of each rank, for `ppcc --check --from=actions`."""
+
+    safe = Renamed("safe_transports")
 
     def __bool__(self) -> bool:
         return not self.errors
 
     def __str__(self) -> str:
-        where = f"it is safe under {', '.join(self.safe)}" if self.safe else "no transport is safe"
+        where = f"it is safe under {', '.join(self.safe_transports)}" if self.safe_transports else "no transport is safe"
         if not self.errors:
             return f"cannot hang under {self.transport}; {where}"
         return f"can hang under {self.transport}; {where}\n{CompileError(self.errors)}"
@@ -49,7 +52,7 @@ def check(
     microbatches: int | None = None,
     ranks: int | None = None,
     config: Any = None,
-) -> Verdict:
+) -> CheckResult:
     """Looks at a schedule as it will run, on all ranks, without running it.
 
     `schedule` is one of torch.distributed.pipelining's (and so torchtitan's), a d9d executor or builder (with `microbatches`,
@@ -59,7 +62,7 @@ def check(
     """
     listing = _listing(schedule, microbatches, ranks, config)
     found = {name: _errors(listing, name) for name in dict.fromkeys((transport, *TRANSPORTS))}
-    return Verdict(transport, found[transport], tuple(name for name, errors in found.items() if not errors), listing)
+    return CheckResult(transport, found[transport], tuple(name for name, errors in found.items() if not errors), listing)
 
 
 def _errors(listing: str, transport: str) -> tuple[Diagnostic, ...]:
@@ -78,7 +81,7 @@ def _listing(schedule: Any, microbatches: int | None, ranks: int | None, config:
             return rows if isinstance(rows, str) else _lines(rows)
     if isinstance(schedule, Sequence) and not isinstance(schedule, str):
         return _lines([" ".join(map(str, row)) for row in schedule])
-    raise RuntimeMisuse(f"a {type(schedule).__name__} is no schedule that is known here")
+    raise UsageError(f"a {type(schedule).__name__} is no schedule that is known here")
 
 
 def _lines(rows: Sequence[str]) -> str:
@@ -87,7 +90,7 @@ def _lines(rows: Sequence[str]) -> str:
 
 def _needed(value: Any, name: str) -> Any:
     if value is None:
-        raise RuntimeMisuse(f"this schedule does not tell its {name}: give check() `{name}`")
+        raise UsageError(f"this schedule does not tell its {name}: give check() `{name}`")
     return value
 
 
@@ -102,7 +105,7 @@ def _of_torch(schedule: Any, *_: Any) -> Any:
         return [_trace_single(schedule, rank) for rank in range(schedule._num_stages)]
     order = getattr(schedule, "pipeline_order_with_comms", None)
     if isinstance(schedule, schedules.PipelineScheduleMulti) and not order:
-        raise RuntimeMisuse("the schedule has no messages that could be looked at: it decides about them while it runs")
+        raise UsageError("the schedule has no messages that could be looked at: it decides about them while it runs")
     if not order:
         return None
     rows = [[str(action) for action in order[rank] if action is not None] for rank in sorted(order)]

@@ -14,11 +14,11 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
-from ._errors import StepFailed
+from ._errors import StepError
 
 _KEY = "ppcc/failed"
-_END = "ppcc/end"
-PATIENCE = 5.0
+_SHUTDOWN = "ppcc/end"
+JOIN_TIMEOUT = 5.0
 """Seconds for a thread to end."""
 _UNUSED_TAG = 1 << 20
 
@@ -35,17 +35,17 @@ class Failures:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.first: str | None = None
+        self.first_failure: str | None = None
         """What has failed first in the job, if this process knows of it."""
         self._lock = threading.Lock()
         self._rank = dist.get_rank()
         self._keys = [f"{_KEY}/{rank}" for rank in range(dist.get_world_size())]
         self._listener = threading.Thread(target=self._listen, args=(store.clone(),), name="ppcc-failures", daemon=True)
         self._listener.start()
-        atexit.register(self._end)
+        atexit.register(self._shutdown)
 
     @classmethod
-    def of_job(cls) -> Failures | None:
+    def for_job(cls) -> Failures | None:
         """That of this process; None where there is no other."""
         if not dist.is_initialized() or dist.get_world_size() == 1:
             return None
@@ -55,11 +55,11 @@ class Failures:
         return cls._of_store[1]
 
     def check(self) -> None:
-        """Raises StepFailed when something has failed before."""
-        if self.first is not None:
-            raise StepFailed(f"an earlier step has failed: {self.first}")
+        """Raises StepError when something has failed before."""
+        if self.first_failure is not None:
+            raise StepError(f"an earlier step has failed: {self.first_failure}")
 
-    def tell(self, text: str) -> str:
+    def report_failure(self, text: str) -> str:
         """What has failed first in the job: this, or what has made this fail."""
         try:
             first = str(self._store.compare_set(_KEY, "", text), "utf-8")
@@ -72,20 +72,20 @@ class Failures:
         return first
 
     @contextmanager
-    def watched(self, timeout: timedelta, at: Callable[[], object]) -> Iterator[None]:
+    def fail_when_stalled(self, timeout: timedelta, progress: Callable[[], object]) -> Iterator[None]:
         """Fails the job when `at`, what this process does, stays the same for so long."""
         ended = threading.Event()
 
         def watch() -> None:
             seconds = timeout.total_seconds()
-            now, since = at(), time.monotonic()
+            now, since = progress(), time.monotonic()
             while not ended.wait(min(seconds / 10, 1)):
-                before, now = now, at()
+                before, now = now, progress()
                 if now is not before:
                     since = time.monotonic()
                 elif time.monotonic() - since > seconds:
                     where = "" if now is None else f", {now}"
-                    self.tell(f"rank {self._rank}{where}: no progress for {seconds:g} s (timeout=), another rank may have stopped")
+                    self.report_failure(f"rank {self._rank}{where}: no progress for {seconds:g} s (timeout=), another rank may have stopped")
                     return
 
         watcher = threading.Thread(target=watch, name="ppcc-timeout")
@@ -102,20 +102,20 @@ class Failures:
             first = str(store.get(self._keys[self._rank]), "utf-8")
         except RuntimeError:  # The job has ended.
             return
-        if first != _END:
+        if first != _SHUTDOWN:
             self._abort(first)
 
-    def _end(self) -> None:
+    def _shutdown(self) -> None:
         try:
-            self._store.set(self._keys[self._rank], _END)
+            self._store.set(self._keys[self._rank], _SHUTDOWN)
         except RuntimeError:  # The process that serves the store has ended, which has ended the listener.
             pass
-        self._listener.join(PATIENCE)
+        self._listener.join(JOIN_TIMEOUT)
 
     def _abort(self, first: str) -> None:
         with self._lock:
-            if self.first is None:
-                self.first = first
+            if self.first_failure is None:
+                self.first_failure = first
                 abort_groups()
 
 
@@ -136,7 +136,7 @@ def _abort(group: dist.ProcessGroup) -> None:
             backend.abort()
         elif group.size() > 1:
             try:  # Gloo closes all connections of a group when one wait has been too long.
-                nobody = (group.rank() + 1) % group.size()
-                group.recv([torch.zeros(1)], nobody, _UNUSED_TAG).wait(timedelta(milliseconds=1))
+                unused_peer = (group.rank() + 1) % group.size()
+                group.recv([torch.zeros(1)], unused_peer, _UNUSED_TAG).wait(timedelta(milliseconds=1))
             except RuntimeError:
                 pass

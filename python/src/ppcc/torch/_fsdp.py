@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from ._errors import RuntimeMisuse
+from ._errors import UsageError
 
 try:
     from torch.distributed.fsdp import FSDPModule
@@ -19,24 +19,24 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def check_root(module: nn.Module, label: str) -> None:
-    """Raises RuntimeMisuse for a stage that is sharded in parts only: its root says when gradients are reduced."""
+    """Raises UsageError for a stage that is sharded in parts only: its root says when gradients are reduced."""
     if not is_sharded(module) and any(map(is_sharded, module.modules())):
-        raise RuntimeMisuse(f"fully_shard has cut up parts of {label}, but not the stage: call fully_shard(stage) behind them")
+        raise UsageError(f"fully_shard has cut up parts of {label}, but not the stage: call fully_shard(stage) behind them")
 
 
 class ShardedStage:
     """A stage that is gathered, given up and reduced where a program says so. The module itself must be sharded, as the
     root of those in it."""
 
-    def __init__(self, module: nn.Module, label: str, *, stays_gathered: bool) -> None:
-        """`stays_gathered` leaves gathering and giving up to calls of this class, else forwards and backwards do it."""
+    def __init__(self, module: nn.Module, label: str, *, keep_unsharded: bool) -> None:
+        """`keep_unsharded` leaves gathering and giving up to calls of this class, else forwards and backwards do it."""
         if not hasattr(module, "finalize_backward"):
-            raise RuntimeMisuse(f"{label} is sharded, which needs PyTorch 2.15")
+            raise UsageError(f"{label} is sharded, which needs PyTorch 2.15")
         self._root: Any = module
         self._parts: list[Any] = [part for part in module.modules() if is_sharded(part)]
-        self._stays_gathered = stays_gathered
+        self._stays_gathered = keep_unsharded
         self._is_reduced = True
-        if stays_gathered:
+        if keep_unsharded:
             for part in self._parts:
                 part.set_reshard_after_forward(False, recurse=False)
 
@@ -45,7 +45,7 @@ class ShardedStage:
         for part in self._parts:
             part.unshard(async_op=True)
 
-    def gather(self) -> None:
+    def unshard_and_wait(self) -> None:
         """Gathers, and waits for it: the parameters of the module are whole then."""
         for part in self._parts:
             part.unshard()

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from .._program import Program
-from ._errors import RuntimeMisuse
+from ._errors import UsageError
 
 T = TypeVar("T")
 
@@ -28,9 +28,9 @@ class Groups:
         self._made: dict[tuple[tuple[int, ...], str | None, str], dist.ProcessGroup] = {}
         self._pipelines = [tuple(self._world)]
         if pipeline is not None:
-            self._pipelines = list(dict.fromkeys(self.gather(tuple(self._world), everywhere=True)))
+            self._pipelines = list(dict.fromkeys(self.all_gather(tuple(self._world), across_job=True)))
 
-    def world(self, rank: int) -> int:
+    def global_rank(self, rank: int) -> int:
         """What PyTorch calls a rank of the program."""
         return self._world[rank]
 
@@ -42,15 +42,15 @@ class Groups:
         assert group is not None
         return str(group._get_backend(device).name())
 
-    def gather(self, value: T, *, everywhere: bool = False) -> list[T]:
+    def all_gather(self, value: T, *, across_job: bool = False) -> list[T]:
         """The values of all ranks of the program, or of all processes of the job."""
-        return _gather(value, None if everywhere else self.pipeline)
+        return _all_gather(value, None if across_job else self.pipeline)
 
-    def together(self) -> AbstractContextManager[None]:
-        """Raises RuntimeMisuse on all ranks of the program when it is raised on one."""
+    def raise_on_all_ranks(self) -> AbstractContextManager[None]:
+        """Raises UsageError on all ranks of the program when it is raised on one."""
         return together(self.pipeline)
 
-    def make(self, ranks: tuple[int, ...], backend: str | None = None, label: str = "") -> dist.ProcessGroup:
+    def new_group(self, ranks: tuple[int, ...], backend: str | None = None, label: str = "") -> dist.ProcessGroup:
         """The group of these ranks, one for each label; on others a mark that says so."""
         key = ranks, backend, label
         if key not in self._made:
@@ -63,31 +63,31 @@ class Groups:
 
 @contextmanager
 def together(group: dist.ProcessGroup | None) -> Iterator[None]:
-    """Raises RuntimeMisuse on all ranks of a group when it is raised on one."""
-    trouble: RuntimeMisuse | None = None
+    """Raises UsageError on all ranks of a group when it is raised on one."""
+    own_error: UsageError | None = None
     try:
         yield
-    except RuntimeMisuse as error:
-        trouble = error
-    troubles = _gather(None if trouble is None else str(trouble), group)
-    if trouble is not None:
-        raise trouble
+    except UsageError as error:
+        own_error = error
+    troubles = _all_gather(None if own_error is None else str(own_error), group)
+    if own_error is not None:
+        raise own_error
     for rank, text in enumerate(troubles):
         if text is not None:
-            raise RuntimeMisuse(f"rank {rank}: {text}")
+            raise UsageError(f"rank {rank}: {text}")
 
 
-def agree_on(program: Program, group: dist.ProcessGroup | None) -> None:
-    """Raises RuntimeMisuse on all ranks of a group where they have different programs."""
-    found = _gather((program.digest, program.name), group)
+def check_same_program(program: Program, group: dist.ProcessGroup | None) -> None:
+    """Raises UsageError on all ranks of a group where they have different programs."""
+    found = _all_gather((program.digest, program.name), group)
     for rank, (digest, name) in enumerate(found):
         if digest != found[0][0]:
-            raise RuntimeMisuse(
+            raise UsageError(
                 f"rank 0 has the program {found[0][1]} with the digest {found[0][0]}, but rank {rank} has {name} with {digest}"
             )
 
 
-def _gather(value: T, group: dist.ProcessGroup | None) -> list[T]:
+def _all_gather(value: T, group: dist.ProcessGroup | None) -> list[T]:
     if not dist.is_initialized():
         return [value]
     values: list[T | None] = [None] * dist.get_world_size(group)

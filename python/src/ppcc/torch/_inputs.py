@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ._errors import RuntimeMisuse
+from ._errors import UsageError
 from ._shapes import TensorInfo
 
 
@@ -34,7 +34,7 @@ class Inputs:
 
 
 @dataclass(slots=True, frozen=True)
-class Cut:
+class BatchSplitter:
     """How batches become microbatches: tensors are cut along a dimension, lists of tensors are microbatches already, and
     everything else goes whole to each."""
 
@@ -44,18 +44,18 @@ class Cut:
     """Whether all microbatches have one shape."""
 
     def inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], target: Any) -> Inputs:
-        by_argument = [self._cut(value, "the batch") for value in args]
-        by_name = {name: self._cut(value, f"`{name}`") for name, value in kwargs.items()}
+        by_argument = [self._split(value, "the batch") for value in args]
+        by_name = {name: self._split(value, f"`{name}`") for name, value in kwargs.items()}
         return Inputs(
             list(zip(*by_argument, strict=True)) if args else None,
             [{name: values[microbatch] for name, values in by_name.items()} for microbatch in range(self.count)],
-            None if target is None else self._cut(target, "the target"),
+            None if target is None else self._split(target, "the target"),
         )
 
-    def _cut(self, value: Any, what: str) -> Sequence[Any]:
+    def _split(self, value: Any, what: str) -> Sequence[Any]:
         if isinstance(value, Tensor):
             if value.ndim <= self.dim or value.shape[self.dim] % self.count != 0:
-                raise RuntimeMisuse(
+                raise UsageError(
                     f"{what} of shape {list(value.shape)} cannot be cut into {self.count} equal microbatches "
                     f"along dimension {self.dim}"
                 )
@@ -63,9 +63,9 @@ class Cut:
         if not isinstance(value, (list, tuple)) or not any(isinstance(one, Tensor) for one in value):
             return [value] * self.count
         if len(value) != self.count or not all(isinstance(one, Tensor) for one in value):
-            raise RuntimeMisuse(f"{what} is a sequence of {len(value)}, but must be of {self.count} tensors, one a microbatch")
+            raise UsageError(f"{what} is a sequence of {len(value)}, but must be of {self.count} tensors, one a microbatch")
         if self.equal and len({TensorInfo.of(one) for one in value}) > 1:
-            raise RuntimeMisuse(f"{what} has microbatches of several shapes, which needs dynamic_shapes")
+            raise UsageError(f"{what} has microbatches of several shapes, which needs variable_shapes")
         return value
 
 

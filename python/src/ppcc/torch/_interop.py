@@ -14,12 +14,12 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils._pytree import tree_leaves
 
 from .._program import Program
-from ._errors import RuntimeMisuse
+from ._errors import UsageError
 from ._fsdp import check_root, is_sharded
-from ._groups import agree_on, together
-from ._stage_checks import REMEDIES, WHOLE, check_graph, check_no_backward_inside, check_slices, check_stage, watched
+from ._groups import check_same_program, together
+from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, check_graph, check_no_nested_backward, check_slices, check_stage, record_forward
 
-_REMEDIES = REMEDIES | {"DistributedDataParallel": f"PyTorch knows it around a whole stage, with B: wrap the stage, and {WHOLE}"}
+_UNSUPPORTED_WRAPPERS = UNSUPPORTED_WRAPPERS | {"DistributedDataParallel": f"PyTorch knows it around a whole stage, with B: wrap the stage, and {USE_FULL_BACKWARD}"}
 
 
 def load_torch_runtime(
@@ -33,19 +33,19 @@ def load_torch_runtime(
     """A `_PipelineScheduleRuntime` of torch.distributed.pipelining that runs the program on this rank's `stages`.
 
     `options`, such as `loss_fn` and `scale_grads`, go to its constructor. All ranks call it together. Raises CompileError for
-    programs that PyTorch cannot run: stages on two ranks, skip edges, no backward, and others; RuntimeMisuse where ranks have
+    programs that PyTorch cannot run: stages on two ranks, skip edges, no backward, and others; UsageError where ranks have
     different programs, and for stages whose gradients would be wrong.
     """
-    agree_on(program, stages[0].group)
+    check_same_program(program, stages[0].group)
     with together(stages[0].group):
         check_slices(program, "PyTorch")
         for stage in stages:
             _prepare(program, stage)
             if is_sharded(stage.submod) and not fsdp and not _gathers(program):
-                raise RuntimeMisuse(f"stage {stage.stage_index} is cut up by fully_shard: say fsdp=True, which gathers its weights")
+                raise UsageError(f"stage {stage.stage_index} is cut up by fully_shard: say fsdp=True, which gathers its weights")
     text = program.to_csv(format, fsdp=fsdp)
     make: Any = schedules._PipelineScheduleRuntime
-    runtime: schedules._PipelineScheduleRuntime = make(list(stages), n_microbatches=program.microbatches, **options)
+    runtime: schedules._PipelineScheduleRuntime = make(list(stages), n_microbatches=program.num_microbatches, **options)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "program.csv")
         with open(path, "w", encoding="utf-8") as file:
@@ -55,38 +55,38 @@ def load_torch_runtime(
 
 
 def _gathers(program: Program) -> bool:
-    return any(action.kind.letters == "UNSHARD" for actions in program.actions for action in actions)
+    return any(action.op == "UNSHARD" for actions in program.actions for action in actions)
 
 
 def _prepare(program: Program, stage: Any) -> None:
     module, label = stage.submod, f"stage {stage.stage_index}"
     actions = program.actions[program.pipes[0].rank_of_stage[stage.stage_index]]
-    splits = any(action.kind.letters == "I" and action.stage == stage.stage_index for action in actions)
-    if isinstance(module, DistributedDataParallel) and not splits:
+    has_split_backward = any(action.op == "I" and action.stage == stage.stage_index for action in actions)
+    if isinstance(module, DistributedDataParallel) and not has_split_backward:
         module = module.module
-    check_stage(module, label, splits=splits, remedies=_REMEDIES)
+    check_stage(module, label, has_split_backward=has_split_backward, unsupported=_UNSUPPORTED_WRAPPERS)
     check_root(module, label)
-    _check_first_graph(stage, label, splits)
-    for part in module.modules() if splits else ():
+    _check_first_graph(stage, label, has_split_backward)
+    for part in module.modules() if has_split_backward else ():
         if is_sharded(part):  # W needs the weights that its I had.
             part.set_reshard_after_forward(False, recurse=False)
 
 
-def _check_first_graph(stage: Any, label: str, splits: bool) -> None:
+def _check_first_graph(stage: Any, label: str, has_split_backward: bool) -> None:
     """Looks at the graph of the first forward of a stage."""
     run = stage.forward_maybe_with_nosync
 
     def first(*given: Any, **named: Any) -> Any:
-        with watched() as seen:
+        with record_forward() as seen:
             result = run(*given, **named)
         outputs = [tensor for tensor in tree_leaves(result) if isinstance(tensor, Tensor) and tensor.requires_grad]
         if outputs:
             stage.forward_maybe_with_nosync = run
-            if splits:
+            if has_split_backward:
                 weights = list(stage.submod.parameters())
                 check_graph(seen, outputs, tree_leaves([given, named]), weights, label, recomputes=True)
             elif hasattr(stage, "_stage_meta"):  # From 2.15 on it runs backwards to find shapes.
-                check_no_backward_inside(outputs, label)
+                check_no_nested_backward(outputs, label)
         return result
 
     stage.forward_maybe_with_nosync = first

@@ -12,14 +12,14 @@ from torch import Tensor, nn
 
 from .._program import Action, Pipe, Program
 from ._channels import Channels
-from ._errors import RuntimeMisuse
+from ._errors import UsageError
 from ._fsdp import ShardedStage, check_root, is_sharded
 from ._groups import Groups
-from ._inputs import Cut, Inputs
-from ._messages import late_receives, settled_by
+from ._inputs import BatchSplitter, Inputs
+from ._messages import first_early_receive, acknowledged_by
 from ._reductions import Reductions, Tie
-from ._shapes import TensorInfo, check_plain, described, infer
-from ._stage_checks import check_slices, check_stage
+from ._shapes import TensorInfo, check_plain, tensor_spec, infer
+from ._unsupported_stages import check_slices, check_stage
 from ._streams import Streams
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
@@ -35,7 +35,7 @@ _FORWARD = ("F", "SEND_F", "RECV_F", *UNSHARDS, *RESHARDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class RuntimeConfig:
     """What all programs of a Runtime share."""
 
     rank: int
@@ -53,7 +53,7 @@ class Setup:
     shapes: Mapping[Any, Sequence[Tensor]] | None
     dynamic: bool
 
-    def agree(self, yes: bool, *, outside: bool = False) -> bool:
+    def all_agree(self, yes: bool, *, outside: bool = False) -> bool:
         """Whether it is so on all ranks, with `outside` also on those of the groups outside of the program."""
         if dist.is_initialized():
             for group in (self.groups.pipeline, *(self.outside.values() if outside else ())):
@@ -63,37 +63,37 @@ class Setup:
         return yes
 
 
-class Linked:
+class LinkedProgram:
     """A program with the modules of this rank. All ranks make it together."""
 
-    def __init__(self, program: Program, setup: Setup, performed: Collection[str], *, is_first: bool) -> None:
-        """`performed` are the letters that need no handler; the `is_first` program makes weights equal."""
+    def __init__(self, program: Program, setup: RuntimeConfig, performed: Collection[str], *, is_first: bool) -> None:
+        """`performed` are the mnemonic that need no handler; the `is_first` program makes weights equal."""
         self.program = program
         self.setup = setup
         self.rank = setup.rank
         self.actions = program.actions[self.rank]
-        self.separate: set[tuple[int, int]] = set()
+        self.unreplicated: set[tuple[int, int]] = set()
         split = () if "I" in setup.handlers else program.actions[self.rank]
-        self.split = {(action.pipe.index, action.stage) for action in split if action.kind.letters == "I"}
+        self.split = {(action.pipe.index, action.stage) for action in split if action.op == "I"}
         """The stages whose backward is I and W."""
         self.unchecked = set(self.split)
         """Those whose graph nobody has looked at."""
-        with setup.groups.together():
+        with setup.groups.raise_on_all_ranks():
             self.modules = self._assign()
             self._check(performed)
             self.sharded = self._find_sharded()
         self.items = [group.actions for group in program.groups(self.rank)]
-        evaluated = (tuple(action for action in item if action.kind.letters in _FORWARD) for item in self.items)
-        self.evaluation = [item for item in evaluated if item] if program.backward else self.items
+        evaluated = (tuple(action for action in item if action.op in _FORWARD) for item in self.items)
+        self.evaluation = [item for item in evaluated if item] if program.has_backward else self.items
         self.marked = {name: self._find_marked(name) for name in ("R", "OFFLOAD")}
         self.sources = {(pipe.index, stage): pipe.sources(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
         self.readers = {(pipe.index, stage): pipe.readers(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
-        self.cut = Cut(program.microbatches, setup.split_dim, equal=not setup.dynamic)
+        self.splitter = BatchSplitter(program.num_microbatches, setup.split_dim, equal=not setup.dynamic)
         self.reductions = Reductions(
             program,
             self.rank,
             self.modules,
-            separate=frozenset().union(*setup.groups.gather(frozenset(self.separate))),
+            unreplicated=frozenset().union(*setup.groups.all_gather(frozenset(self.unreplicated))),
             tied=setup.tied,
             groups=setup.groups,
             outside=setup.outside,
@@ -103,15 +103,15 @@ class Linked:
         self._check_reductions()
         # The host has to know shapes, so they have a group of their own.
         has_headers = setup.dynamic and dist.is_initialized()
-        self.headers = setup.groups.make(tuple(range(program.ranks)), "gloo") if has_headers else None
+        self.headers = setup.groups.new_group(tuple(range(program.num_ranks)), "gloo") if has_headers else None
         self.channels = Channels(program, self.rank, setup.groups, setup.device)
-        self.settled = settled_by(program, self.rank) if self.channels.by_host and not has_headers else {}
+        self.acknowledges = acknowledged_by(program, self.rank) if self.channels.host_waits and not has_headers else {}
         self.shapes: dict[tuple[int, int], tuple[TensorInfo, ...]] = self._given_shapes()
         self._shapes_for: object = None
 
-    def performs(self, letters: str) -> bool:
+    def runs_itself(self, mnemonic: str) -> bool:
         """Whether the runtime itself performs an action of that name on this rank."""
-        return letters not in self.setup.handlers and any(action.kind.letters == letters for action in self.actions)
+        return mnemonic not in self.setup.handlers and any(action.op == mnemonic for action in self.actions)
 
     def is_last(self, pipe: Pipe, stage: int) -> bool:
         return not self.readers[pipe.index, stage]
@@ -122,41 +122,41 @@ class Linked:
         """The module of each stage of this rank, by pipe and stage."""
         modules: dict[tuple[int, int], nn.Module] = {}
         stages, used = self.setup.stages, set()
-        for pipe, stage in self.program.stages_of(self.rank):
+        for pipe, stage in self.program.local_stages(self.rank):
             key: object = (pipe.name, stage) if (pipe.name, stage) in stages else stage
             if key not in stages:
-                hosted = ", ".join(str(number) for _, number in self.program.stages_of(self.rank))
-                raise RuntimeMisuse(f"rank {self.rank} has no module for stage {stage} of pipe `{pipe.name}`; it hosts {hosted}")
+                hosted = ", ".join(str(number) for _, number in self.program.local_stages(self.rank))
+                raise UsageError(f"rank {self.rank} has no module for stage {stage} of pipe `{pipe.name}`; it hosts {hosted}")
             module = stages[key]
             if not isinstance(module, nn.Module):
-                raise RuntimeMisuse(f"stage {stage} is {type(module).__name__}, but must be a torch.nn.Module")
+                raise UsageError(f"stage {stage} is {type(module).__name__}, but must be a torch.nn.Module")
             modules[pipe.index, stage] = module
             used.add(key)
             if key != stage:
-                self.separate.add((pipe.index, stage))
+                self.unreplicated.add((pipe.index, stage))
         for key in stages:
             if key not in used:
-                raise RuntimeMisuse(f"rank {self.rank} was given stage {key}, which does not live on it")
+                raise UsageError(f"rank {self.rank} was given stage {key}, which does not live on it")
         return modules
 
     def _check(self, performed: Collection[str]) -> None:
         program, setup = self.program, self.setup
         check_slices(program, "the Runtime")
-        for (pipe, stage), module in self.modules.items() if program.backward else ():
-            check_stage(module, f"stage {stage}", splits=(pipe, stage) in self.split)
+        for (pipe, stage), module in self.modules.items() if program.has_backward else ():
+            check_stage(module, f"stage {stage}", has_split_backward=(pipe, stage) in self.split)
         for action in self.actions:
-            letters = action.kind.letters
-            if not action.kind.is_message and letters not in setup.handlers and letters not in performed:
-                raise RuntimeMisuse(f"nothing runs `{letters}`: give the Runtime a handler for it")
-        if self.performs("STEP") and not setup.has_optimizer:
-            raise RuntimeMisuse("the program has `STEP`: give the Runtime an optimizer, or a handler")
-        if self.performs("VALIDATE") and not self.performs("STEP"):
-            raise RuntimeMisuse("`VALIDATE` is about a step of the optimizer's, but nothing here runs `STEP`")
+            mnemonic = action.op
+            if not action.kind.is_message and mnemonic not in setup.handlers and mnemonic not in performed:
+                raise UsageError(f"nothing runs `{mnemonic}`: give the Runtime a handler for it")
+        if self.runs_itself("STEP") and not setup.has_optimizer:
+            raise UsageError("the program has `STEP`: give the Runtime an optimizer, or a handler")
+        if self.runs_itself("VALIDATE") and not self.runs_itself("STEP"):
+            raise UsageError("`VALIDATE` is about a step of the optimizer's, but nothing here runs `STEP`")
         if setup.dynamic and setup.device.type != "cpu":
-            late = late_receives(self.actions, program.waits[self.rank])
+            late = first_early_receive(self.actions, program.waits[self.rank])
             if late is not None:
-                raise RuntimeMisuse(
-                    f"with dynamic_shapes each receive has to stand right before the action that reads it, but {late} does "
+                raise UsageError(
+                    f"with variable_shapes each receive has to stand right before the action that reads it, but {late} does "
                     "not: compile with comm_order='late', and without fuse"
                 )
         crosses = any(
@@ -166,48 +166,48 @@ class Linked:
             for reader in pipe.readers(stage)
         )
         if crosses and not program.has_messages():
-            raise RuntimeMisuse("the program has no messages: compile it with a comm_order other than `none`")
-        has_last = any(not pipe.readers(stage) for pipe, stage in program.stages_of(self.rank))
-        if program.backward and setup.loss_fn is None and has_last:
-            raise RuntimeMisuse(f"rank {self.rank} has a last stage, which needs a loss_fn")
+            raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
+        has_last = any(not pipe.readers(stage) for pipe, stage in program.local_stages(self.rank))
+        if program.has_backward and setup.loss_fn is None and has_last:
+            raise UsageError(f"rank {self.rank} has a last stage, which needs a loss_fn")
 
-    def _find_marked(self, letters: str) -> frozenset[Key]:
+    def _find_marked(self, mnemonic: str) -> frozenset[Key]:
         """The forwards that have to know what will be done with what they keep."""
-        if letters in self.setup.handlers:
+        if mnemonic in self.setup.handlers:
             return frozenset()
         return frozenset(
-            (action.pipe.index, action.stage, action.microbatch) for action in self.actions if action.kind.letters == letters
+            (action.pipe.index, action.stage, action.microbatch) for action in self.actions if action.op == mnemonic
         )
 
     def _find_sharded(self) -> dict[tuple[int, int], ShardedStage]:
         # W needs the weights that its I had, so between them they stay, too.
-        stays = self.performs("UNSHARD") or self.performs("W")
+        stays = self.runs_itself("UNSHARD") or self.runs_itself("W")
         sharded = {
-            place: ShardedStage(module, f"stage {place[1]}", stays_gathered=stays)
+            place: ShardedStage(module, f"stage {place[1]}", keep_unsharded=stays)
             for place, module in self.modules.items()
             if is_sharded(module)
         }
         for (_, stage), module in self.modules.items():
             check_root(module, f"stage {stage}")
         if sharded and (self.setup.tied or len(self.program.pipes) > 1):
-            raise RuntimeMisuse("stages that are sharded cannot have replicas in other pipes, or tied weights")
+            raise UsageError("stages that are sharded cannot have replicas in other pipes, or tied weights")
         for action in self.actions:
-            letters, place = action.kind.letters, (action.pipe.index, action.stage)
-            if letters in UNSHARDS + RESHARDS and letters not in self.setup.handlers and place not in sharded:
-                raise RuntimeMisuse(f"{action} is for stages that fully_shard has cut up, which stage {action.stage} is not")
+            mnemonic, place = action.op, (action.pipe.index, action.stage)
+            if mnemonic in UNSHARDS + RESHARDS and mnemonic not in self.setup.handlers and place not in sharded:
+                raise UsageError(f"{action} is for stages that fully_shard has cut up, which stage {action.stage} is not")
         return sharded
 
     def _check_reductions(self) -> None:
         for action in self.actions:
-            if action.kind.letters in self.setup.handlers or action.kind.letters not in REDUCES:
+            if action.op in self.setup.handlers or action.op not in REDUCES:
                 continue
-            if action.kind.letters != "REDUCE_GRAD" or (action.pipe.index, action.stage) not in self.sharded:
+            if action.op != "REDUCE_GRAD" or (action.pipe.index, action.stage) not in self.sharded:
                 self.reductions.check(action.kind)
         for position, action in enumerate(self.actions):
-            if action.kind.letters == "STEP" and self.performs("STEP") and self.reductions.at_end():
+            if action.op == "STEP" and self.runs_itself("STEP") and self.reductions.has_final_reductions():
                 # Ranks meet in these sums, so nobody may still wait for a message.
                 if any(later.kind.is_message for later in self.actions[position:]):
-                    raise RuntimeMisuse(
+                    raise UsageError(
                         f"rank {self.rank} has messages behind `STEP`, in front of which gradients are summed: "
                         "let the program say where, with REDUCE_REPLICAS and REDUCE_EMBEDDING"
                     )
@@ -228,23 +228,23 @@ class Linked:
                         map(TensorInfo.of_type, (tensors,) if isinstance(tensors, Tensor) else tensors)
                     )
                 elif pipe.readers(stage):
-                    raise RuntimeMisuse(f"`shapes` lack stage {stage} of pipe `{pipe.name}`, which others read")
+                    raise UsageError(f"`shapes` lack stage {stage} of pipe `{pipe.name}`, which others read")
         return found
 
-    def forget_shapes(self) -> None:
+    def reset_shapes(self) -> None:
         self.shapes, self._shapes_for = self._given_shapes(), None
 
     def infer_shapes(self, inputs: Inputs) -> None:
         """What goes along each edge, told by each stage to all ranks in the first step."""
         if self.setup.shapes is not None:
             return
-        first = tuple(map(described, inputs.args[0])) if inputs.args is not None else ()
+        first = tuple(map(tensor_spec, inputs.args[0])) if inputs.args is not None else ()
         if self._shapes_for is not None:
             if first != self._shapes_for:
                 found, before = (", ".join(map(str, infos)) for infos in (first, self._shapes_for))  # type: ignore[call-overload]
-                raise RuntimeMisuse(
-                    f"microbatches are {found}, but were {before}: let all ranks call forget_shapes() between such steps, or give the "
-                    "Runtime dynamic_shapes=True"
+                raise UsageError(
+                    f"microbatches are {found}, but were {before}: let all ranks call reset_shapes() between such steps, or give the "
+                    "Runtime variable_shapes=True"
                 )
             return
         for pipe in self.program.pipes:
@@ -254,9 +254,9 @@ class Linked:
                     infos[0] = self._infer_stage(pipe, stage, first, inputs)
                 if dist.is_initialized():
                     groups = self.setup.groups
-                    dist.broadcast_object_list(infos, groups.world(home), group=groups.pipeline, device=self.setup.device)
+                    dist.broadcast_object_list(infos, groups.global_rank(home), group=groups.pipeline, device=self.setup.device)
                 if isinstance(infos[0], str):
-                    raise RuntimeMisuse(infos[0])
+                    raise UsageError(infos[0])
                 self.shapes[pipe.index, stage] = infos[0]  # type: ignore[assignment]
         self._shapes_for = first
 
@@ -266,7 +266,7 @@ class Linked:
         sources, module = pipe.sources(stage), self.modules[place]
         given = [info for source in sources for info in self.shapes[pipe.index, source]] if sources else list(first)
         named = inputs.named(module, 0)
-        really = place in self.sharded or _has_pieces(module)
+        run_module = place in self.sharded or _has_pieces(module)
         try:
             for value in [*([] if sources or inputs.args is None else inputs.args[0]), *named.values()]:
                 if isinstance(value, Tensor):
@@ -274,17 +274,17 @@ class Linked:
             infos = infer(
                 module,
                 given,
-                {name: described(value) for name, value in named.items()},
+                {name: tensor_spec(value) for name, value in named.items()},
                 self.setup.device,
                 f"stage {stage}",
-                trains=self.program.backward,
-                splits=place in self.split,
+                trains=self.program.has_backward,
+                has_split_backward=place in self.split,
                 is_read=bool(pipe.readers(stage)),
-                really=really,
+                run_module=run_module,
             )
-        except RuntimeMisuse as error:
+        except UsageError as error:
             return f"rank {self.rank}: {error}"
-        if not really:
+        if not run_module:
             self.unchecked.discard(place)
         return infos
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._program import Action, Pipe, Program
 from ._channels import Channels, Message, sends
-from ._errors import RuntimeMisuse
+from ._errors import UsageError
 from ._shapes import TensorInfo
 
 Edge = tuple[int, int, int, int]
@@ -30,20 +30,20 @@ class Messages:
         self,
         channels: Channels,
         device: torch.device,
-        room: Callable[[Action], Sequence[TensorInfo]],
+        specs_of: Callable[[Action], Sequence[TensorInfo]],
         headers: dist.ProcessGroup | None,
         *,
         answered: bool,
-        settled: Mapping[Edge, Edge],
+        acknowledges: Mapping[Edge, Edge],
     ) -> None:
-        """Where a forward is `answered` by a backward, that shows that it has been read. `settled`: from settled_by(), or
+        """Where a forward is `answered` by a backward, that shows that it has been read. `acknowledges`: from acknowledged_by(), or
         nothing."""
         self._answered = answered
-        self._settled = settled
-        self._followed = frozenset(settled.values())
+        self._acknowledges = acknowledges
+        self._followed = frozenset(acknowledges.values())
         self._channels = channels
         self._device = device
-        self._room = room
+        self._receive_specs = specs_of
         self._headers = headers
         self._here: dict[Edge, tuple[Tensor, ...]] = {}
         self._arriving: dict[Edge, tuple[Message, Sequence[TensorInfo]]] = {}
@@ -52,7 +52,7 @@ class Messages:
         self._sent: dict[Edge, tuple[int, Message]] = {}
         self._header_sends: list[Message] = []
 
-    def lay_down(self, edge: Edge, tensors: tuple[Tensor, ...]) -> None:
+    def put(self, edge: Edge, tensors: tuple[Tensor, ...]) -> None:
         """Leaves a result for the stage at the other end; a send takes it from there."""
         self._here[edge] = tensors
 
@@ -65,8 +65,8 @@ class Messages:
         message, infos = self._arriving.pop(edge)
         for tensor, info in zip(message.wait(), infos, strict=True):
             tensor.requires_grad_(info.has_gradient)
-        if edge in self._settled:
-            self.has_been_read(self._settled[edge])
+        if edge in self._acknowledges:
+            self.acknowledge(self._acknowledges[edge])
         return message.tensors
 
     def post(self, item: tuple[Action, ...]) -> None:
@@ -76,16 +76,16 @@ class Messages:
                 self._post_with_header(action, self._headers)
             return
         edges = [_edge(action) for action in item]
-        rooms = [() if action.kind.is_send else self._room(action) for action in item]
+        rooms = [() if action.kind.is_send else self._receive_specs(action) for action in item]
         tensors = [
-            self._leaving(edge) if action.kind.is_send else tuple(info.empty(self._device) for info in room)
+            self._take_outgoing(edge) if action.kind.is_send else tuple(info.empty(self._device) for info in room)
             for action, edge, room in zip(item, edges, rooms, strict=True)
         ]
         posted = self._channels.post([(*sends(action), own) for action, own in zip(item, tensors, strict=True)])
         for action, edge, own, room, works in zip(item, edges, tensors, rooms, posted, strict=True):
             self._keep(action, edge, Message(own, works), room)
 
-    def has_been_read(self, edge: Edge) -> None:
+    def acknowledge(self, edge: Edge) -> None:
         """Lets go of what was sent, when the answer to it has come."""
         if edge in self._sent:
             self._sent.pop(edge)[1].wait()
@@ -93,7 +93,7 @@ class Messages:
     def release(self, action: Action, edge: Edge) -> None:
         """Lets go of a result when it has been sent, before there is an answer."""
         if edge in self._here:
-            raise RuntimeMisuse(f"{action} releases what stage {edge[2]} has still to read")
+            raise UsageError(f"{action} releases what stage {edge[2]} has still to read")
         if edge in self._sent:
             peer, message = self._sent.pop(edge)
             self._channels.outbox(peer).put(message)
@@ -104,7 +104,7 @@ class Messages:
         for message in [*(message for _, message in self._sent.values()), *self._header_sends]:
             message.wait()
 
-    def _leaving(self, edge: Edge) -> tuple[Tensor, ...]:
+    def _take_outgoing(self, edge: Edge) -> tuple[Tensor, ...]:
         return tuple(tensor.detach().contiguous() for tensor in self._here.pop(edge))
 
     def _keep(self, action: Action, edge: Edge, message: Message, infos: Sequence[TensorInfo]) -> None:
@@ -126,7 +126,7 @@ class Messages:
             self._announcer[edge] = peer
             return
         infos = list(map(TensorInfo.of, self._here[edge]))
-        tensors = self._leaving(edge)
+        tensors = self._take_outgoing(edge)
         self._header_sends.append(self._header_message(peer, TensorInfo.header(infos), headers, dist.isend))
         (works,) = self._channels.post([(True, peer, tensors)])
         self._keep(action, edge, Message(tensors, works), ())
@@ -154,7 +154,7 @@ def _edge(action: Action) -> Edge:
     return (action.pipe.index, *ends, action.microbatch)
 
 
-def settled_by(program: Program, rank: int) -> dict[Edge, Edge]:
+def acknowledged_by(program: Program, rank: int) -> dict[Edge, Edge]:
     """By messages to a rank: the gradient of its own that their sender has posted a receive for last, before them. When
     such a message is here, the gradient is gone or on its way, and no thread has to wait for it."""
     found: dict[Edge, Edge] = {}
@@ -171,7 +171,7 @@ def settled_by(program: Program, rank: int) -> dict[Edge, Edge]:
     return found
 
 
-def late_receives(actions: Sequence[Action], waits: Sequence[int]) -> str | None:
+def first_early_receive(actions: Sequence[Action], waits: Sequence[int]) -> str | None:
     """The first receive that does not stand right before the action that reads it, if there is any."""
     numbers = iter(waits)
     for position, action in enumerate(actions):

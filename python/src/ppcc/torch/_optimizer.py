@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from .._program import Action, Program
-from ._errors import RuntimeMisuse
-from ._linked import Linked, Setup
+from ._errors import UsageError
+from ._linked import LinkedProgram, RuntimeConfig
 
 
 class Optimizer:
@@ -24,7 +24,7 @@ class Optimizer:
     """
 
     def __init__(
-        self, optimizer: torch.optim.Optimizer, setup: Setup, scaler: torch.amp.GradScaler | None, max_norm: float | None
+        self, optimizer: torch.optim.Optimizer, setup: RuntimeConfig, scaler: torch.amp.GradScaler | None, max_norm: float | None
     ) -> None:
         self._optimizer = optimizer
         self._setup = setup
@@ -35,7 +35,7 @@ class Optimizer:
         self._before: tuple[list[Tensor], dict[str, Any]] | None = None
 
     @property
-    def asks_all(self) -> bool:
+    def is_collective(self) -> bool:
         """Whether a step waits for that of all ranks."""
         return self._scaler is not None or self._max_norm is not None
 
@@ -43,14 +43,14 @@ class Optimizer:
         """What the backward begins with."""
         return loss if self._scaler is None else self._scaler.scale(loss)
 
-    def step(self, linked: Linked, *, can_undo: bool = False) -> bool:
+    def step(self, linked: LinkedProgram, *, can_undo: bool = False) -> bool:
         """Whether it has stepped. With `can_undo` there is a copy of weights and state from here until settle()."""
         if can_undo:
             weights = [weight.detach().clone() for weight in self._weights()]
             self._before = weights, copy.deepcopy(self._optimizer.state_dict())
         stepped = self._scaler is None or self._unscale(self._scaler)
         if stepped and self._max_norm is not None:
-            self.norm = clip_grad_norm(linked, self._max_norm)
+            self.norm = clip_grad_norm_(linked, self._max_norm)
         if self._scaler is None:
             self._optimizer.step()
         else:
@@ -64,7 +64,7 @@ class Optimizer:
         pieces = [gradient.to_local() if isinstance(gradient, DTensor) else gradient for gradient in gradients]
         return all(bool(piece.isfinite().all()) for piece in pieces)
 
-    def settle(self, valid: bool) -> bool:
+    def commit_or_roll_back(self, valid: bool) -> bool:
         """Keeps the step, or takes it back."""
         assert self._before is not None
         if not valid:
@@ -81,8 +81,8 @@ class Optimizer:
         scaler.unscale_(self._optimizer)
         found = scaler._per_optimizer_states[id(self._optimizer)]["found_inf_per_device"]
         if not found:
-            raise RuntimeMisuse(f"rank {self._setup.rank} has a scaler, but its optimizer has no gradients")
-        is_finite = self._setup.agree(not any(bool(flag.item()) for flag in found.values()), outside=True)
+            raise UsageError(f"rank {self._setup.rank} has a scaler, but its optimizer has no gradients")
+        is_finite = self._setup.all_agree(not any(bool(flag.item()) for flag in found.values()), outside=True)
         for flag in found.values():
             flag.fill_(not is_finite)
         return is_finite
@@ -91,36 +91,36 @@ class Optimizer:
         return [weight for group in self._optimizer.param_groups for weight in group["params"]]
 
 
-def check_steps_meet(program: Program) -> None:
-    """For steps that wait for those of all ranks: raises RuntimeMisuse, on all of them, where a rank does behind its STEP what
+def check_step_is_barrier(program: Program) -> None:
+    """For steps that wait for those of all ranks: raises UsageError, on all of them, where a rank does behind its STEP what
     another must do with it ahead, and so would wait for ever."""
-    if all(kind.letters != "STEP" for kind in program.kinds):
+    if all(kind.mnemonic != "STEP" for kind in program.kinds):
         return
     surplus: Counter[tuple[int, int | None, int | None]] = Counter()
     behind: dict[tuple[tuple[int, int | None, int | None], bool], tuple[int, Action]] = {}
     together: dict[str, tuple[int, int, Action]] = {}
 
     def refuse(rank: int, action: Action) -> None:
-        raise RuntimeMisuse(
+        raise UsageError(
             f"rank {rank}: {action} stands behind STEP, which waits for all ranks with `scaler` or `max_norm`, but the other end "
             "of it stands ahead"
         )
 
-    counts = [sum(action.kind.letters == "STEP" for action in actions) for actions in program.actions]
+    counts = [sum(action.op == "STEP" for action in actions) for actions in program.actions]
     if len(set(counts)) > 1:
-        raise RuntimeMisuse(f"ranks have STEP {counts} times, but with `scaler` or `max_norm` each waits for that of all ranks")
+        raise UsageError(f"ranks have STEP {counts} times, but with `scaler` or `max_norm` each waits for that of all ranks")
     for rank, actions in enumerate(program.actions):
         steps = 0
         for action in actions:
             kind = action.kind
-            if kind.letters == "STEP":
+            if kind.mnemonic == "STEP":
                 steps += 1
             elif kind.is_message:
                 ends = (rank, action.peer_rank) if kind.is_send else (action.peer_rank, rank)
                 surplus[steps, *ends] += 1 if kind.is_send else -1
                 behind[(steps, *ends), kind.is_send] = rank, action
             elif kind.collective is not None and not str(kind.collective).startswith("outside"):
-                first = together.setdefault(kind.letters, (steps, rank, action))
+                first = together.setdefault(kind.mnemonic, (steps, rank, action))
                 if first[0] != steps:
                     refuse(*(first[1:] if first[0] > steps else (rank, action)))
     for key, more in surplus.items():
@@ -128,12 +128,12 @@ def check_steps_meet(program: Program) -> None:
             refuse(*behind[key, more > 0])
 
 
-def clip_grad_norm(linked: Linked, max_norm: float, norm_type: float = 2.0) -> Tensor:
+def clip_grad_norm_(linked: LinkedProgram, max_norm: float, norm_type: float = 2.0) -> Tensor:
     """Clips the gradients of all ranks by their norm, in which a weight that lives in several places counts once. Gives
     the norm before."""
     setup = linked.setup
     weights = list({id(weight): weight for module in linked.modules.values() for weight in module.parameters()}.values())
-    repeated = linked.reductions.counted_elsewhere()
+    repeated = linked.reductions.duplicate_weights()
     whole = _norm([weight for weight in weights if id(weight) not in repeated], norm_type, setup.device)
     if dist.is_initialized():
         if norm_type == float("inf"):

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 import torch
 
 from .._program import Action
-from ._errors import RuntimeMisuse
+from ._errors import UsageError
 
 
 class Half:
@@ -24,56 +24,56 @@ class Half:
 
     def __call__(self) -> None:
         if self.has_run:
-            raise RuntimeMisuse(f"{self.actions[0]} was run twice by overlap_f_b()")
+            raise UsageError(f"{self.actions[0]} was run twice by overlap_f_b()")
         self.has_run = True
         for run in self._runs:
             run()
 
 
-class _Interrupted(BaseException):
+class _OtherHalfFailed(BaseException):
     """The other half has failed."""
 
 
-class _Turns:
+class _Handoff:
     """Two threads, of which one runs. That of the forward made this; others are of the backward: PyTorch has one for each device."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._forward = threading.get_ident()
-        self._is_forwards = True
-        self._is_alone = self._has_failed = False
+        self._forward_runs = True
+        self._other_finished = self._has_failed = False
 
     def run(self, half: Callable[[], None]) -> None:
         try:
-            self._await()
+            self._wait_turn()
             half()
         except BaseException:
             self._has_failed = True
             raise
         finally:
             with self._changed:
-                self._is_alone = True
+                self._other_finished = True
                 self._changed.notify_all()
 
-    def give_way(self) -> None:
+    def yield_to_other(self) -> None:
         with self._changed:
-            self._is_forwards = threading.get_ident() != self._forward
+            self._forward_runs = threading.get_ident() != self._forward
             self._changed.notify_all()
-        self._await()
+        self._wait_turn()
 
-    def _await(self) -> None:
+    def _wait_turn(self) -> None:
         is_forward = threading.get_ident() == self._forward
         with self._changed:
-            self._changed.wait_for(lambda: self._is_alone or self._is_forwards == is_forward)
+            self._changed.wait_for(lambda: self._other_finished or self._forward_runs == is_forward)
             if self._has_failed:
-                raise _Interrupted
+                raise _OtherHalfFailed
 
 
 _helper = ThreadPoolExecutor(1, "ppcc-overlap")
-_turns: _Turns | None = None
+_handoff: _Handoff | None = None
 
 
-def _modes() -> Callable[[], AbstractContextManager[None]]:
+def _thread_state() -> Callable[[], AbstractContextManager[None]]:
     """The modes of this thread, as a context for another one: PyTorch keeps them for each thread."""
     casts = [(device, torch.get_autocast_dtype(device)) for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
     gradients, inference, caches = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_cache_enabled()
@@ -91,32 +91,32 @@ def _modes() -> Callable[[], AbstractContextManager[None]]:
 
 
 def interleave(forward: Callable[[], None], backward: Callable[[], None]) -> None:
-    """Runs both, the forward first, each until it gives way: the body of an overlap_f_b() of stages that call give_way()."""
-    global _turns
-    _turns = turns = _Turns()
-    modes = _modes()
+    """Runs both, the forward first, each until it gives way: the body of an overlap_f_b() of stages that call yield_to_other()."""
+    global _handoff
+    _handoff = handoff = _Handoff()
+    thread_state = _thread_state()
 
-    def beside() -> None:
-        with modes():
-            turns.run(backward)
+    def run_backward() -> None:
+        with thread_state():
+            handoff.run(backward)
 
-    other = _helper.submit(beside)
+    other = _helper.submit(run_backward)
     try:
-        turns.run(forward)
-    except _Interrupted:
+        handoff.run(forward)
+    except _OtherHalfFailed:
         pass  # What the backward has thrown follows.
     finally:
         error = other.exception()
-        _turns = None
+        _handoff = None
     if error is not None:
         raise error
 
 
-def give_way() -> None:
+def yield_to_other() -> None:
     """Lets the other half of an overlap group run until it gives way itself, or ends. Elsewhere it does nothing.
 
     For the forwards of stages, and the backwards of their autograd functions: between the begin of an exchange, such as an
     all-to-all, and the wait for it.
     """
-    if _turns is not None:
-        _turns.give_way()
+    if _handoff is not None:
+        _handoff.yield_to_other()

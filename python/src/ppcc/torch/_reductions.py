@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from .._program import Action, Kind, Program
-from ._errors import RuntimeMisuse
+from ._errors import UsageError
 from ._groups import Groups
-from ._sums import Sums
+from ._async_reduce import AsyncReducer
 
-Place = tuple[int, int]
+StageKey = tuple[int, int]
 """Pipe and stage."""
 
 Tie = Mapping[int, str]
@@ -23,10 +23,10 @@ Tie = Mapping[int, str]
 
 
 @dataclass(slots=True)
-class _Sum:
+class _Reduction:
     """Weights that are one, on all ranks that host some places."""
 
-    places: frozenset[Place]
+    stage_keys: frozenset[StageKey]
     """In the whole program."""
     ranks: tuple[int, ...]
     weights: list[list[nn.Parameter]]
@@ -35,7 +35,7 @@ class _Sum:
     """Whose actions sum them; None for the end of the step."""
     group: dist.ProcessGroup | None = None
     """Of `ranks`; None where one rank has all places."""
-    waits_for: set[Place] = field(default_factory=set)
+    missing: set[StageKey] = field(default_factory=set)
     """Places of this rank whose action has not come yet, in this step."""
 
 
@@ -49,9 +49,9 @@ class Reductions:
         self,
         program: Program,
         rank: int,
-        modules: Mapping[Place, nn.Module],
+        modules: Mapping[StageKey, nn.Module],
         *,
-        separate: frozenset[Place],
+        unreplicated: frozenset[StageKey],
         tied: Sequence[Tie],
         groups: Groups,
         outside: Mapping[str, dist.ProcessGroup],
@@ -73,115 +73,115 @@ class Reductions:
         self._kinds = [kind for kind in found if by_actions and kind.collective is not None and kind.per == "stage"]
         ties = [self._tie(tie) for tie in tied]
         in_ties = {id(weight) for tie in ties for weights in tie.weights for weight in weights}
-        self._sums = [*self._replicas(separate, in_ties), *ties]
-        self._reduced: set[Place] = set()
-        self._underway = Sums()
+        self._reductions = [*self._replicas(unreplicated, in_ties), *ties]
+        self._reduced: set[StageKey] = set()
+        self._in_flight = AsyncReducer()
         self._connect(make_equal)
         self.start()
 
     def start(self) -> None:
         """Forgets what a step that did not end has left."""
-        self._underway = Sums()
+        self._in_flight = AsyncReducer()
         self._reduced.clear()
-        for found in self._sums:
-            found.waits_for = {place for place in found.places if place in self._modules}
+        for found in self._reductions:
+            found.missing = {stage_key for stage_key in found.stage_keys if stage_key in self._modules}
 
-    def at_end(self) -> bool:
+    def has_final_reductions(self) -> bool:
         """Whether something is to be summed that no action of the program sums."""
-        return any(found.kind is None and self._rank in found.ranks for found in self._sums)
+        return any(found.kind is None and self._rank in found.ranks for found in self._reductions)
 
-    def finish(self, sharded: Collection[Place] = ()) -> None:
+    def finish(self, sharded: Collection[StageKey] = ()) -> None:
         """Sums what no action of the program sums, over copies too but for `sharded` stages, and waits for all sums."""
         if (copies := self._outside.get("data_parallel")) is not None:
-            for place in sorted(self._modules.keys() - self._reduced - set(sharded)):
-                self._reduce_outside(place, copies)
-        for found in self._sums:
+            for stage_key in sorted(self._modules.keys() - self._reduced - set(sharded)):
+                self._reduce_outside(stage_key, copies)
+        for found in self._reductions:
             if found.kind is None and self._rank in found.ranks:
                 self._reduce(found)
-        self._underway.settle()
+        self._in_flight.wait()
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Waits for the sums that have begun."""
-        self._underway.settle()
+        self._in_flight.wait()
 
     def perform(self, action: Action) -> None:
         """Begins to sum the gradients of the action's stage over the ranks that do it together.
 
         Weights that this rank has in several places are summed with the last of their actions.
         """
-        place = (action.pipe.index, action.stage)
+        stage_key = (action.pipe.index, action.stage)
         if _is_outside(action.kind):
-            self._reduced.add(place)
-            self._reduce_outside(place, self._outside_group(action.kind))
+            self._reduced.add(stage_key)
+            self._reduce_outside(stage_key, self._outside_group(action.kind))
             return
-        for found in self._sums:
-            if found.kind == action.kind and place in found.waits_for:
-                found.waits_for.remove(place)
-                if not found.waits_for:
+        for found in self._reductions:
+            if found.kind == action.kind and stage_key in found.missing:
+                found.missing.remove(stage_key)
+                if not found.missing:
                     self._reduce(found)
 
-    def counted_elsewhere(self) -> set[int]:
+    def duplicate_weights(self) -> set[int]:
         """The ids of weights of this rank that are the same as others, here or on another rank, which stand for them."""
         repeated: set[int] = set()
-        for found in self._sums:
+        for found in self._reductions:
             is_owner = found.ranks[0] == self._rank
             repeated.update(id(weight) for weights in found.weights for weight in weights[is_owner:])
         return repeated
 
     def check(self, kind: Kind) -> None:
-        """Raises RuntimeMisuse where an action of this kind would have nothing to sum, or no group."""
+        """Raises UsageError where an action of this kind would have nothing to sum, or no group."""
         if _is_outside(kind):
             self._outside_group(kind)
-        elif isinstance(kind.collective, tuple) and not any(found.kind == kind for found in self._sums):
-            raise RuntimeMisuse(f"`{kind.letters}` has nothing to sum: give the Runtime tied=[{{STAGE: NAME, ...}}]")
+        elif isinstance(kind.collective, tuple) and not any(found.kind == kind for found in self._reductions):
+            raise UsageError(f"`{kind.mnemonic}` has nothing to sum: give the Runtime tied=[{{STAGE: NAME, ...}}]")
 
     # What there is to sum.
 
-    def _home(self, place: Place) -> int:
-        pipe, stage = place
+    def _home(self, stage_key: StageKey) -> int:
+        pipe, stage = stage_key
         return self._program.pipes[pipe].rank_of_stage[stage]
 
-    def _places_of(self, stage: int) -> frozenset[Place]:
+    def _replicas_of(self, stage: int) -> frozenset[StageKey]:
         """A stage in all pipes that have it."""
         return frozenset((pipe.index, stage) for pipe in self._program.pipes if stage < pipe.num_stages)
 
-    def _hosts(self, places: frozenset[Place]) -> tuple[int, ...]:
-        return tuple(sorted({self._home(place) for place in places}))
+    def _hosting_ranks(self, stage_keys: frozenset[StageKey]) -> tuple[int, ...]:
+        return tuple(sorted({self._home(stage_key) for stage_key in stage_keys}))
 
-    def _replicas(self, separate: frozenset[Place], without: set[int]) -> list[_Sum]:
+    def _replicas(self, unreplicated: frozenset[StageKey], without: set[int]) -> list[_Reduction]:
         sums = []
         for stage in range(max(pipe.num_stages for pipe in self._program.pipes)):
-            places = self._places_of(stage)
-            mine = [self._modules[place] for place in sorted(places) if place in self._modules]
-            if len(self._hosts(places)) == 1 or places & separate:
+            stage_keys = self._replicas_of(stage)
+            mine = [self._modules[stage_key] for stage_key in sorted(stage_keys) if stage_key in self._modules]
+            if len(self._hosting_ranks(stage_keys)) == 1 or stage_keys & unreplicated:
                 continue
             weights = [[weight] for weight in mine[0].parameters() if id(weight) not in without] if mine else []
             kind = next((kind for kind in self._kinds if kind.collective == "replicas"), None)
-            sums.append(_Sum(places, self._hosts(places), weights, kind))
+            sums.append(_Reduction(stage_keys, self._hosting_ranks(stage_keys), weights, kind))
         return sums
 
-    def _tie(self, tie: Tie) -> _Sum:
+    def _tie(self, tie: Tie) -> _Reduction:
         last = max(pipe.num_stages for pipe in self._program.pipes)
         names = {self._stage_number(stage, last): name for stage, name in tie.items()}
-        places = frozenset(place for stage in names for place in self._places_of(stage))
+        stage_keys = frozenset(stage_key for stage in names for stage_key in self._replicas_of(stage))
         found: dict[int, nn.Parameter] = {}
-        for place in sorted(places):
-            if place in self._modules:
-                weight = self._weight(place, names[place[1]])
+        for stage_key in sorted(stage_keys):
+            if stage_key in self._modules:
+                weight = self._weight(stage_key, names[stage_key[1]])
                 found[id(weight)] = weight
-        return _Sum(places, self._hosts(places), [list(found.values())] if found else [], self._kind_of(set(names), last))
+        return _Reduction(stage_keys, self._hosting_ranks(stage_keys), [list(found.values())] if found else [], self._kind_of(set(names), last))
 
     @staticmethod
     def _stage_number(stage: int, count: int) -> int:
         if not -count <= stage < count:
-            raise RuntimeMisuse(f"a weight is tied to stage {stage}, but there are {count} stages")
+            raise UsageError(f"a weight is tied to stage {stage}, but there are {count} stages")
         return stage % count
 
-    def _weight(self, place: Place, name: str) -> nn.Parameter:
+    def _weight(self, stage_key: StageKey, name: str) -> nn.Parameter:
         try:
-            return self._modules[place].get_parameter(name)
+            return self._modules[stage_key].get_parameter(name)
         except AttributeError as error:
-            raise RuntimeMisuse(f"stage {place[1]} has no weight `{name}` to be tied: {error}") from error
+            raise UsageError(f"stage {stage_key[1]} has no weight `{name}` to be tied: {error}") from error
 
     def _kind_of(self, stages: set[int], count: int) -> Kind | None:
         for kind in self._kinds:
@@ -192,46 +192,46 @@ class Reductions:
     # Groups and first values.
 
     def _connect(self, make_equal: bool) -> None:
-        for found in self._sums:
+        for found in self._reductions:
             self._check_order(found)
             if len(found.ranks) > 1:
-                found.group = self._groups.make(found.ranks)
+                found.group = self._groups.new_group(found.ranks)
             if make_equal and self._rank in found.ranks:
                 self._make_equal(found)
 
-    def _make_equal(self, found: _Sum) -> None:
+    def _make_equal(self, found: _Reduction) -> None:
         """Gives all places the values of the first one."""
-        root = self._groups.world(self._home(min(found.places)))
+        root = self._groups.global_rank(self._home(min(found.stage_keys)))
         for first, *others in found.weights:
             if found.group is not None:
                 dist.broadcast(first.data, root, group=found.group)
             for other in others:
                 other.data.copy_(first.data)
-        if found.group is not None and len({stage for _, stage in found.places}) == 1:
-            module = next(self._modules[place] for place in sorted(found.places) if place in self._modules)
+        if found.group is not None and len({stage for _, stage in found.stage_keys}) == 1:
+            module = next(self._modules[stage_key] for stage_key in sorted(found.stage_keys) if stage_key in self._modules)
             for buffer in module.buffers():
                 dist.broadcast(buffer, root, group=found.group)
 
-    def _check_order(self, found: _Sum) -> None:
+    def _check_order(self, found: _Reduction) -> None:
         """Sums over ranks outside of the program come before this one at all places, or behind it at all."""
         if found.kind is None:
             return
         for other in self._kinds:
             if _is_outside(other):
-                orders = {self._comes_first(other, found, place) for place in found.places} - {None}
+                orders = {self._comes_first(other, found, stage_key) for stage_key in found.stage_keys} - {None}
                 if len(orders) > 1:
-                    raise RuntimeMisuse(
-                        f"`{other.letters}` comes before `{found.kind.letters}` at one stage of "
-                        f"{sorted({stage for _, stage in found.places})} and behind it at another: sums would differ"
+                    raise UsageError(
+                        f"`{other.mnemonic}` comes before `{found.kind.mnemonic}` at one stage of "
+                        f"{sorted({stage for _, stage in found.stage_keys})} and behind it at another: sums would differ"
                     )
 
-    def _comes_first(self, other: Kind, found: _Sum, place: Place) -> bool | None:
+    def _comes_first(self, other: Kind, found: _Reduction, stage_key: StageKey) -> bool | None:
         """Whether `other` of a place comes before the sum on its rank; None where there is no such action."""
         at, summed = None, None
-        for position, action in enumerate(self._program.actions[self._home(place)]):
-            if action.kind == other and (action.pipe.index, action.stage) == place:
+        for position, action in enumerate(self._program.actions[self._home(stage_key)]):
+            if action.kind == other and (action.pipe.index, action.stage) == stage_key:
                 at = position
-            if action.kind == found.kind and (action.pipe.index, action.stage) in found.places:
+            if action.kind == found.kind and (action.pipe.index, action.stage) in found.stage_keys:
                 summed = position
         return None if at is None or summed is None else at < summed
 
@@ -240,17 +240,17 @@ class Reductions:
     def _outside_group(self, kind: Kind) -> dist.ProcessGroup:
         name = str(kind.collective).removeprefix("outside ")
         if name not in self._outside:
-            raise RuntimeMisuse(f"`{kind.letters}` is done by the group `{name}`: give the Runtime groups={{'{name}': ...}}")
+            raise UsageError(f"`{kind.mnemonic}` is done by the group `{name}`: give the Runtime groups={{'{name}': ...}}")
         return self._outside[name]
 
-    def _reduce_outside(self, place: Place, group: dist.ProcessGroup) -> None:
-        gradients = [_gradient(weight) for weight in self._modules[place].parameters() if weight.requires_grad]
+    def _reduce_outside(self, stage_key: StageKey, group: dist.ProcessGroup) -> None:
+        gradients = [_gradient(weight) for weight in self._modules[stage_key].parameters() if weight.requires_grad]
         size = dist.get_world_size(group) if self._mean else 1
-        self._underway.begin(group, gradients, lambda gradient: None if size == 1 else gradient.div_(size))
+        self._in_flight.begin(group, gradients, lambda gradient: None if size == 1 else gradient.div_(size))
 
-    def _reduce(self, found: _Sum) -> None:
+    def _reduce(self, found: _Reduction) -> None:
         trained = [list(map(_gradient, weights)) for weights in found.weights if weights[0].requires_grad]
-        self._underway.wait_for([gradient for gradients in trained for gradient in gradients])
+        self._in_flight.wait_for([gradient for gradients in trained for gradient in gradients])
         for first, *others in trained:
             for other in others:
                 first.add_(other)
@@ -261,7 +261,7 @@ class Reductions:
                 other.copy_(first)
 
         if found.group is not None:
-            self._underway.begin(found.group, [first for first, *_ in trained], spread)
+            self._in_flight.begin(found.group, [first for first, *_ in trained], spread)
         else:
             for first, *_ in trained:
                 spread(first)

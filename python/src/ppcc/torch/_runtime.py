@@ -12,15 +12,16 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 
+from .._deprecated import Renamed, renamed_arguments
 from .._program import Action, Program
-from ._errors import RuntimeMisuse, StepFailed
+from ._errors import UsageError, StepError
 from ._failures import Failures
-from ._groups import Groups, agree_on
+from ._groups import Groups, check_same_program
 from ._inputs import Inputs
-from ._linked import Handler, Linked, LossFunction, Setup
-from ._optimizer import Optimizer, check_steps_meet, clip_grad_norm
+from ._linked import Handler, LinkedProgram, LossFunction, RuntimeConfig
+from ._optimizer import Optimizer, check_step_is_barrier, clip_grad_norm_
 from ._reductions import Tie
-from ._step import PERFORMS, Step, StepResult
+from ._step import ACTION_FUNCTIONS, Step, StepResult
 from ._streams import Streams
 
 
@@ -46,17 +47,18 @@ class Runtime:
     pipeline, `dp` is `data_parallel`, and those of others (FSDP, tensor parallelism) are asked, too, whether a step is right.
 
     `shapes` are the outputs of each stage for a microbatch, as tensors (on the device `meta`, for instance); without them
-    each stage is asked in the first step. With `dynamic_shapes` the shape of each message goes ahead of it, so that
+    each stage is asked in the first step. With `variable_shapes` the shape of each message goes ahead of it, so that
     microbatches may differ.
 
-    With `timeout`, a timedelta or seconds, a step ends on all ranks with StepFailed when one of them stays at an action for
+    With `timeout`, a timedelta or seconds, a step ends on all ranks with StepError when one of them stays at an action for
     longer, as when another has stopped: let it be more than the longest action takes. Without it process groups wait as long as
     they were made to.
 
     Every rank of `group` makes its Runtime and calls its methods together; where the job has several pipelines, all
-    processes make theirs together. Raises RuntimeMisuse when program, stages and group do not fit.
+    processes make theirs together. Raises UsageError when program, stages and group do not fit.
     """
 
+    @renamed_arguments(dynamic_shapes="variable_shapes")
     def __init__(
         self,
         program: Program,
@@ -76,19 +78,19 @@ class Runtime:
         max_norm: float | None = None,
         validate: Callable[[], bool] | None = None,
         shapes: Mapping[Any, Sequence[Tensor]] | None = None,
-        dynamic_shapes: bool = False,
+        variable_shapes: bool = False,
         profile: bool = False,
         timeout: timedelta | float | None = None,
     ) -> None:
         if mesh is not None:
             group, groups = _groups_of(mesh, group, groups)
         if optimizer is None and (scaler is not None or max_norm is not None):
-            raise RuntimeMisuse("`scaler` and `max_norm` are for an optimizer, which was not given")
-        agree_on(program, group)
-        self._setup = Setup(
+            raise UsageError("`scaler` and `max_norm` are for an optimizer, which was not given")
+        check_same_program(program, group)
+        self._setup = RuntimeConfig(
             rank=_own_rank(program, group),
             stages=stages,
-            groups=Groups(group, program.ranks),
+            groups=Groups(group, program.num_ranks),
             device=(found := _find_device(device, stages)),
             streams=Streams.of(found),
             loss_fn=loss_fn,
@@ -99,19 +101,19 @@ class Runtime:
             outside=groups or {},
             has_optimizer=optimizer is not None,
             shapes=shapes,
-            dynamic=dynamic_shapes,
+            dynamic=variable_shapes,
         )
         self.optimizer, self.scaler = optimizer, scaler
         self._optimizer = None if optimizer is None else Optimizer(optimizer, self._setup, scaler, max_norm)
         self._validate = validate
         self._profile = profile
-        self._failures = Failures.of_job()
+        self._failures = Failures.for_job()
         self._timeout = timedelta(seconds=timeout) if isinstance(timeout, (int, float)) else timeout
         if self._timeout is not None and self._timeout <= timedelta(0):
-            raise RuntimeMisuse(f"timeout is {timeout}, but must be more than 0 s")
-        self._links: dict[int, Linked] = {}
+            raise UsageError(f"timeout is {timeout}, but must be more than 0 s")
+        self._links: dict[int, LinkedProgram] = {}
         self._step: Step | None = None
-        self.link(program)
+        self.set_program(program)
 
     @property
     def program(self) -> Program:
@@ -132,18 +134,18 @@ class Runtime:
         """The norm of all gradients ahead of the last clipping by `max_norm`."""
         return None if self._optimizer is None else self._optimizer.norm
 
-    def link(self, program: Program) -> None:
+    def set_program(self, program: Program) -> None:
         """Lets the next steps run another program, on the same ranks and stages: with more microbatches, in another order,
         forward-only. Groups and connections are those that there are; of a program that was linked before only the digests are
         compared."""
         if self._links:
-            agree_on(program, self._setup.groups.pipeline)
+            check_same_program(program, self._setup.groups.pipeline)
         if id(program) not in self._links:
-            if program.ranks != self._setup.groups.ranks:
-                raise RuntimeMisuse(f"the program is for {program.ranks} ranks, but the Runtime has {self._setup.groups.ranks}")
-            if self._optimizer is not None and self._optimizer.asks_all and "STEP" not in self._setup.handlers:
-                check_steps_meet(program)
-            self._links[id(program)] = Linked(program, self._setup, PERFORMS.keys(), is_first=not self._links)
+            if program.num_ranks != self._setup.groups.ranks:
+                raise UsageError(f"the program is for {program.num_ranks} ranks, but the Runtime has {self._setup.groups.ranks}")
+            if self._optimizer is not None and self._optimizer.is_collective and "STEP" not in self._setup.handlers:
+                check_step_is_barrier(program)
+            self._links[id(program)] = LinkedProgram(program, self._setup, ACTION_FUNCTIONS.keys(), is_first=not self._links)
         self._linked = self._links[id(program)]
 
     def step(
@@ -159,20 +161,20 @@ class Runtime:
 
         `args` are needed on the ranks of first stages, `target` on those of last stages, and `kwargs` where the forward
         of a stage has arguments of these names. Tensors are whole batches, of which each pipe takes its microbatches;
-        lists of tensors are microbatches, which may differ with `dynamic_shapes`; anything else goes to each microbatch
+        lists of tensors are microbatches, which may differ with `variable_shapes`; anything else goes to each microbatch
         as it is. With `share_losses` all ranks get all losses. Gradients are added to `grad`; to add up those of several
         steps, reduce them in the last one only (`reduce_grads=False` before, which leaves out REDUCE_GRAD and its kin,
         STEP and VALIDATE).
 
-        Raises StepFailed on all ranks when it fails on one.
+        Raises StepError on all ranks when it fails on one.
         """
-        inputs = self._linked.cut.inputs(args, kwargs, target)
-        return self._run(inputs, self._linked.program.backward, reduce_grads, return_outputs, share_losses)
+        inputs = self._linked.splitter.inputs(args, kwargs, target)
+        return self._run(inputs, self._linked.program.has_backward, reduce_grads, return_outputs, share_losses)
 
     def eval(self, *args: Any, target: Any = None, share_losses: bool = False, **kwargs: Any) -> StepResult:
         """Runs the forwards of the program alone, with modules in evaluation mode and without gradients; the result has the
         outputs of last stages, and losses where there is a target."""
-        inputs = self._linked.cut.inputs(args, kwargs, target)
+        inputs = self._linked.splitter.inputs(args, kwargs, target)
         with _evaluating(self._setup.stages.values()):
             return self._run(inputs, False, False, True, share_losses)
 
@@ -180,17 +182,21 @@ class Runtime:
         """What STEP does, for programs that have none: gradients that are no numbers on any rank skip the step (with a
         scaler), then gradients are clipped, and the optimizer steps. Whether it has stepped."""
         if self._optimizer is None:
-            raise RuntimeMisuse("give the Runtime an optimizer")
+            raise UsageError("give the Runtime an optimizer")
         return self._optimizer.step(self._linked)
 
-    def clip_grad_norm(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
         """Clips the gradients of all ranks by their norm, in which a weight that lives in several places (replicas, tied
         weights, pieces of FSDP's) counts once. Gives the norm before."""
-        return clip_grad_norm(self._linked, max_norm, norm_type)
+        return clip_grad_norm_(self._linked, max_norm, norm_type)
 
-    def forget_shapes(self) -> None:
+    def reset_shapes(self) -> None:
         """Lets the next step find the shapes of messages anew, on all ranks."""
-        self._linked.forget_shapes()
+        self._linked.reset_shapes()
+
+    clip_grad_norm = Renamed("clip_grad_norm_")
+    forget_shapes = Renamed("reset_shapes")
+    link = Renamed("set_program")
 
     def module(self, action: Action) -> nn.Module:
         """The module of the stage of an action, for handlers."""
@@ -224,7 +230,7 @@ class Runtime:
     def _watched(self, step: Step) -> AbstractContextManager[None]:
         if self._failures is None or self._timeout is None:
             return nullcontext()
-        return self._failures.watched(self._timeout, lambda: step.at)
+        return self._failures.fail_when_stalled(self._timeout, lambda: step.at)
 
     def _run_step(self, step: Step, inputs: Inputs, share_losses: bool) -> StepResult:
         if not self._setup.dynamic:
@@ -245,29 +251,29 @@ class Runtime:
         try:
             self._linked.infer_shapes(inputs)
         except RuntimeError as error:  # Another pipeline may have failed already.
-            if self._failures is None or self._failures.first is None:
+            if self._failures is None or self._failures.first_failure is None:
                 raise
-            raise StepFailed(f"rank {self.rank}: ended because of {self._failures.first}") from error
+            raise StepError(f"rank {self.rank}: ended because of {self._failures.first_failure}") from error
 
     def _fail(self, at: Action | None, error: Exception) -> None:
-        """Tells all ranks. Raises StepFailed, but where misuse on this rank is the cause."""
+        """Tells all ranks. Raises StepError, but where misuse on this rank is the cause."""
         here = f"rank {self.rank}" + ("" if at is None else f", {at}" + ("" if at.site is None else f" ({at.site})"))
         cause: BaseException = error
         while cause.__cause__ is not None:
             cause = cause.__cause__
         text = f"{here}: {type(cause).__name__}: {cause}"
-        first = text if self._failures is None else self._failures.tell(text)
+        first = text if self._failures is None else self._failures.report_failure(text)
         if first != text:
-            raise StepFailed(f"{here}: ended because of {first}") from error
-        if not isinstance(error, RuntimeMisuse):
-            raise StepFailed(text) from error
+            raise StepError(f"{here}: ended because of {first}") from error
+        if not isinstance(error, UsageError):
+            raise StepError(text) from error
 
     def _check_inputs(self, inputs: Inputs, trains: bool) -> None:
-        for pipe, stage in self._linked.program.stages_of(self.rank):
+        for pipe, stage in self._linked.program.local_stages(self.rank):
             if not pipe.sources(stage) and inputs.args is None:
-                raise RuntimeMisuse(f"rank {self.rank} has a first stage of pipe `{pipe.name}`: give step() the batch")
+                raise UsageError(f"rank {self.rank} has a first stage of pipe `{pipe.name}`: give step() the batch")
             if trains and self._linked.is_last(pipe, stage) and inputs.targets is None:
-                raise RuntimeMisuse(f"rank {self.rank} has a last stage of pipe `{pipe.name}`: give step() the target")
+                raise UsageError(f"rank {self.rank} has a last stage of pipe `{pipe.name}`: give step() the target")
 
 
 def _groups_of(
@@ -275,22 +281,22 @@ def _groups_of(
 ) -> tuple[dist.ProcessGroup, dict[str, dist.ProcessGroup]]:
     names = mesh.mesh_dim_names or ()
     if group is not None or "pp" not in names:
-        raise RuntimeMisuse("a mesh has a dimension `pp`, and takes the place of `group`")
+        raise UsageError("a mesh has a dimension `pp`, and takes the place of `group`")
     others = {{"dp": "data_parallel"}.get(name, name): mesh.get_group(name) for name in names if name != "pp"}
     return mesh.get_group("pp"), {**others, **(groups or {})}
 
 
 def _own_rank(program: Program, group: dist.ProcessGroup | None) -> int:
     if not dist.is_initialized():
-        if program.ranks == 1:
+        if program.num_ranks == 1:
             return 0
-        raise RuntimeMisuse(
-            f"the program is for {program.ranks} ranks, but there is no process group: "
+        raise UsageError(
+            f"the program is for {program.num_ranks} ranks, but there is no process group: "
             "call torch.distributed.init_process_group first"
         )
     size = dist.get_world_size(group)
-    if size != program.ranks:
-        raise RuntimeMisuse(f"the program is for {program.ranks} ranks, but the process group has {size}")
+    if size != program.num_ranks:
+        raise UsageError(f"the program is for {program.num_ranks} ranks, but the process group has {size}")
     return dist.get_rank(group)
 
 

@@ -13,8 +13,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._functional_collectives import AsyncCollectiveTensor
 from torch.distributed.tensor import DTensor
 
-from ._errors import RuntimeMisuse
-from ._stage_checks import check_graph, compiled, watched
+from ._errors import UsageError
+from ._unsupported_stages import check_graph, compiled_stage_message, record_forward
 
 _DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
 _HEADER = 128
@@ -57,7 +57,7 @@ class TensorInfo:
         for info in infos:
             numbers += [_DTYPES.index(info.dtype), int(info.has_gradient), len(info.shape), *info.shape]
         if len(numbers) > _HEADER:
-            raise RuntimeMisuse(f"a message has more tensors or dimensions than {_HEADER} numbers describe")
+            raise UsageError(f"a message has more tensors or dimensions than {_HEADER} numbers describe")
         return torch.tensor(numbers + [0] * (_HEADER - len(numbers)), dtype=torch.int64)
 
     @staticmethod
@@ -75,30 +75,30 @@ class TensorInfo:
 
 
 def as_tensors(value: object, label: str, *, is_read: bool) -> tuple[Tensor, ...]:
-    """The output of a stage as a tuple. Raises RuntimeMisuse for anything but tensors, and for those that no message carries
+    """The output of a stage as a tuple. Raises UsageError for anything but tensors, and for those that no message carries
     where other stages read them."""
     tensors = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
-            raise RuntimeMisuse(f"{label} returned {type(tensor).__name__}, but stages give a tensor or several")
+            raise UsageError(f"{label} returned {type(tensor).__name__}, but stages give a tensor or several")
         if is_read:
             check_plain(tensor, f"{label} returned")
     return tensors
 
 
 def check_plain(tensor: Tensor, what: str) -> None:
-    """Raises RuntimeMisuse for a tensor that is more than its memory and a shape."""
+    """Raises UsageError for a tensor that is more than its memory and a shape."""
     if isinstance(tensor, DTensor):
-        raise RuntimeMisuse(
+        raise UsageError(
             f"{what} a DTensor, but stages hand over plain tensors: use tensor.to_local(), or use_local_output=True in the plan of "
             "parallelize_module()"
         )
     has_parts = hasattr(type(tensor), "__tensor_flatten__") and not isinstance(tensor, AsyncCollectiveTensor)
     if has_parts or tensor.layout != torch.strided:
-        raise RuntimeMisuse(f"{what} a {type(tensor).__name__} of layout {tensor.layout}, but stages hand over plain, strided tensors")
+        raise UsageError(f"{what} a {type(tensor).__name__} of layout {tensor.layout}, but stages hand over plain, strided tensors")
 
 
-def described(value: Any) -> Any:
+def tensor_spec(value: Any) -> Any:
     """What an argument is: tensors by shape and type, others as they are."""
     return TensorInfo.of(value) if isinstance(value, Tensor) else value
 
@@ -111,32 +111,32 @@ def infer(
     label: str,
     *,
     trains: bool,
-    splits: bool = False,
+    has_split_backward: bool = False,
     is_read: bool = True,
-    really: bool = False,
+    run_module: bool = False,
 ) -> tuple[TensorInfo, ...]:
     """What `module` makes of such inputs. Nothing is computed, no state changes; but with `really` it runs on zeros, for
-    modules that need other ranks to run; it does not say then what has gradients. Raises RuntimeMisuse where its graph cannot be
-    split, if the program `splits` it into I and W; with `really` there is none."""
+    modules that need other ranks to run; it does not say then what has gradients. Raises UsageError where its graph cannot be
+    split, if the program `has_split_backward` it into I and W; with `really` there is none."""
     with (
-        nullcontext() if really else FakeTensorMode(allow_non_fake_inputs=True),
-        torch.set_grad_enabled(trains and not really),
+        nullcontext() if run_module else FakeTensorMode(allow_non_fake_inputs=True),
+        torch.set_grad_enabled(trains and not run_module),
         torch.autograd.graph.saved_tensors_hooks(lambda tensor: None, lambda nothing: nothing),
-        torch.compiler.set_stance("fail_on_recompile" if splits else "force_eager"),
-        watched() as seen,
+        torch.compiler.set_stance("fail_on_recompile" if has_split_backward else "force_eager"),
+        record_forward() as seen,
     ):
         given = [_zeros(value, device) for value in inputs]
         by_name = {name: _zeros(value, device) for name, value in named.items()}
         try:
             result = module(*given, **by_name)
         except Exception as error:
-            if splits and "fail_on_recompile" in str(error):
-                raise RuntimeMisuse(compiled(f"a part of {label}")) from error
-            raise RuntimeMisuse(f"{label} does not take {', '.join(map(str, inputs))}: {error}") from error
+            if has_split_backward and "fail_on_recompile" in str(error):
+                raise UsageError(compiled_stage_message(f"a part of {label}")) from error
+            raise UsageError(f"{label} does not take {', '.join(map(str, inputs))}: {error}") from error
         outputs = as_tensors(result, label, is_read=is_read)
-        if splits:
+        if has_split_backward:
             check_graph(seen, outputs, [*given, *by_name.values()], list(module.parameters()), label)
-        return tuple(map(TensorInfo.of_type if really else TensorInfo.of, outputs))
+        return tuple(map(TensorInfo.of_type if run_module else TensorInfo.of, outputs))
 
 
 def _zeros(value: Any, device: torch.device) -> Any:

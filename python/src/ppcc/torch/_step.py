@@ -11,20 +11,21 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from .._deprecated import Renamed
 from .._program import Action
 from . import _split
-from ._errors import RuntimeMisuse
-from ._held import Held, Memory, RandomState
+from ._errors import UsageError
+from ._stash import Stash, OffloadedTensors, RandomState
 from ._inputs import Inputs
-from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, Linked
+from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, LinkedProgram
 from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
 from ._shapes import TensorInfo, as_tensors
-from ._stage_checks import check_graph, watched
+from ._unsupported_stages import check_graph, record_forward
 
 BACKWARDS = ("B", "I", "W")
-ONCE_A_BATCH = (*REDUCES, "STEP", "VALIDATE")
+STEP_ACTIONS = (*REDUCES, "STEP", "VALIDATE")
 """Left out where the gradients of several steps are added up."""
 
 
@@ -39,9 +40,11 @@ class StepResult:
     peak_activations: int = 0
     """The most microbatches, counted stage by stage, whose backward was not done."""
 
-    stepped: bool | None = None
+    optimizer_stepped: bool | None = None
     """Whether the optimizer has stepped: False where VALIDATE has taken it back or a gradient was no number, None without
     STEP."""
+
+    stepped = Renamed("optimizer_stepped")
 
     @property
     def loss(self) -> Tensor | None:
@@ -54,7 +57,7 @@ class Step:
 
     def __init__(
         self,
-        linked: Linked,
+        linked: LinkedProgram,
         inputs: Inputs,
         *,
         trains: bool,
@@ -76,9 +79,9 @@ class Step:
         self._validate = validate
         self._profile = profile
         self._is_reduced = False
-        self._held: dict[Key, Held] = {}
+        self._held: dict[Key, Stash] = {}
         self._messages = Messages(
-            linked.channels, self._setup.device, self._room, linked.headers, answered=trains, settled=linked.settled
+            linked.channels, self._setup.device, self._receive_specs, linked.headers, answered=trains, acknowledges=linked.acknowledges
         )
 
     def run(self) -> StepResult:
@@ -96,7 +99,7 @@ class Step:
 
     def share_losses(self) -> None:
         """Gives all ranks the losses of all microbatches."""
-        losses = torch.zeros(self._linked.program.microbatches, dtype=torch.float64, device=self._setup.device)
+        losses = torch.zeros(self._linked.program.num_microbatches, dtype=torch.float64, device=self._setup.device)
         for microbatch, loss in self.result.losses.items():
             losses[microbatch] = loss
         if dist.is_initialized():
@@ -114,18 +117,18 @@ class Step:
         overlap = len(backwards) == 1  # Two would add to the same gradients.
 
         def perform(action: Action, side: bool) -> None:
-            with nullcontext() if overlap else streams.beside(), streams.on(side):
+            with nullcontext() if overlap else streams.fork_join(), streams.on(side):
                 self._perform(action)
 
         sides = [overlap and not backwards[0] if side is None else side for side in sides]
-        with streams.beside() if overlap else nullcontext():
+        with streams.fork_join() if overlap else nullcontext():
             self._run_all(item, [partial(perform, action, bool(side)) for action, side in zip(item, sides, strict=True)])
 
     def _run_all(self, item: tuple[Action, ...], runs: Sequence[Callable[[], None]]) -> None:
         """In turn; or, of a forward and a backward, as the stage of the forward says."""
-        forwards = [position for position, action in enumerate(item) if action.kind.letters == "F"]
+        forwards = [position for position, action in enumerate(item) if action.op == "F"]
         hook = None
-        if len(item) > 1 and len(forwards) == 1 and any(action.kind.letters in BACKWARDS for action in item):
+        if len(item) > 1 and len(forwards) == 1 and any(action.op in BACKWARDS for action in item):
             hook = getattr(self._module(item[forwards[0]]), "overlap_f_b", None)
         if hook is None:
             for run in runs:
@@ -136,24 +139,24 @@ class Step:
         hook(*halves)
         for half in halves:
             if not half.has_run:
-                raise RuntimeMisuse(f"{half.actions[0]} was not run by overlap_f_b()")
+                raise UsageError(f"{half.actions[0]} was not run by overlap_f_b()")
 
     def _side_of(self, action: Action) -> bool | None:
         """Of a backward: where its forward ran, since autograd runs it there."""
-        held = self._held.get(self._key(action)) if action.kind.letters in BACKWARDS else None
+        held = self._held.get(self._key(action)) if action.op in BACKWARDS else None
         return None if held is None else held.on_side
 
     def _perform(self, action: Action) -> None:
-        letters, self.at = action.kind.letters, action
+        letters, self.at = action.op, action
         handler = self._setup.handlers.get(letters)
-        if handler is None and letters in ONCE_A_BATCH and not self._reduces:
+        if handler is None and letters in STEP_ACTIONS and not self._reduces:
             return
         with torch.profiler.record_function(str(action)) if self._profile else nullcontext():
             try:
                 if handler is not None:
                     handler(action)
                 else:
-                    PERFORMS[letters](self, action)
+                    ACTION_FUNCTIONS[letters](self, action)
             except Exception:
                 self.at = action  # The other half of a group may have run since.
                 raise
@@ -175,11 +178,11 @@ class Step:
             inputs = {source: self._messages.take((pipe.index, source, stage, microbatch)) for source in sources}
             if self._setup.streams is not None:
                 for taken in inputs.values():
-                    self._setup.streams.keep(taken)
+                    self._setup.streams.record_on_side_stream(taken)
         else:
             assert self._inputs.args is not None
             inputs = {-1: self._inputs.args[microbatch]}
-        held = Held(inputs, (), (), on_side=self._setup.streams is not None and self._setup.streams.on_side)
+        held = Stash(inputs, (), (), on_side=self._setup.streams is not None and self._setup.streams.on_side)
         recomputed = key in self._linked.marked["R"]
         if self._trains:
             if sharded := self._linked.sharded.get(place):
@@ -188,25 +191,25 @@ class Step:
             held.memory = self._new_memory(action) if key in self._linked.marked["OFFLOAD"] else None
             self._held[key] = held
             self.result.peak_activations = max(self.result.peak_activations, len(self._held))
-        watched = held.memory.watched() if held.memory is not None else nullcontext()
-        with torch.set_grad_enabled(self._trains and not recomputed), watched:
+        saving_hooks = held.memory.saving_hooks() if held.memory is not None else nullcontext()
+        with torch.set_grad_enabled(self._trains and not recomputed), saving_hooks:
             outputs = self._call(action, held)
             held.infos = self._infos(action, outputs, grad=not recomputed)
             for edge in edges_from(pipe, stage, microbatch):
-                self._messages.lay_down(edge, tuple(map(_leaf, outputs, held.infos)))
+                self._messages.put(edge, tuple(map(_leaf, outputs, held.infos)))
             outputs = self._finish(action, outputs)
         if not recomputed:
             held.outputs = outputs
 
-    def _call(self, action: Action, held: Held) -> tuple[Tensor, ...]:
+    def _call(self, action: Action, held: Stash) -> tuple[Tensor, ...]:
         module, label = self._module(action), f"stage {action.stage}"
         place, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
         given, named = held.arguments(), self._inputs.named(module, action.microbatch)
         if place not in self._linked.unchecked or not torch.is_grad_enabled():
             return as_tensors(module(*given, **named), label, is_read=is_read)
-        with watched() as seen:  # Its shapes were given, or come with messages.
+        with record_forward() as record:  # Its shapes were given, or come with messages.
             outputs = as_tensors(module(*given, **named), label, is_read=is_read)
-        check_graph(seen, outputs, [*given, *named.values()], list(module.parameters()), label)
+        check_graph(record, outputs, [*given, *named.values()], list(module.parameters()), label)
         self._linked.unchecked.discard(place)
         return outputs
 
@@ -223,9 +226,9 @@ class Step:
             return infos
         if len(infos) != len(expected) or not all(map(TensorInfo.fits, expected, outputs)):
             found, wanted = (", ".join(map(str, of)) for of in (infos, expected))
-            raise RuntimeMisuse(f"rank {self._linked.rank}, {action}: gave {found}, but {wanted} is expected")
+            raise UsageError(f"rank {self._linked.rank}, {action}: gave {found}, but {wanted} is expected")
         if grad and any(info.has_gradient and not wanted.has_gradient for info, wanted in zip(infos, expected, strict=True)):
-            raise RuntimeMisuse(f"rank {self._linked.rank}, {action}: gave a tensor with a gradient that had none in the first step")
+            raise UsageError(f"rank {self._linked.rank}, {action}: gave a tensor with a gradient that had none in the first step")
         return expected if self._trains else infos
 
     def _finish(self, action: Action, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -239,15 +242,15 @@ class Step:
             return outputs
         loss = setup.loss_fn(outputs[0] if len(outputs) == 1 else outputs, targets[action.microbatch])  # type: ignore[arg-type]
         if not isinstance(loss, Tensor) or loss.numel() != 1:
-            raise RuntimeMisuse(f"rank {self._linked.rank}, {action}: loss_fn must give a tensor with one number")
+            raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must give a tensor with one number")
         self.result.losses[action.microbatch] = loss.detach()
         if setup.scale_grads:
-            loss = loss / self._linked.program.microbatches
+            loss = loss / self._linked.program.num_microbatches
         return (loss if self._optimizer is None else self._optimizer.scaled(loss),)
 
     # Backward.
 
-    def _output_gradients(self, action: Action, held: Held) -> Sequence[Tensor | None]:
+    def _output_gradients(self, action: Action, held: Stash) -> Sequence[Tensor | None]:
         pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
         readers = self._linked.readers[pipe.index, stage]
         if not readers:
@@ -256,15 +259,15 @@ class Step:
         gradients: list[Tensor | None] = [None] * len(held.outputs)
         for reader in readers:
             taken = self._messages.take((pipe.index, reader, stage, microbatch))
-            self._messages.has_been_read((pipe.index, stage, reader, microbatch))
+            self._messages.acknowledge((pipe.index, stage, reader, microbatch))
             if self._setup.streams is not None:
-                self._setup.streams.keep(taken)
+                self._setup.streams.record_on_side_stream(taken)
             for i, tensor in zip(wanted, taken, strict=True):
                 before = gradients[i]
                 gradients[i] = tensor if before is None else before + tensor
         return gradients
 
-    def _hand_back(self, action: Action, held: Held) -> None:
+    def _send_input_gradients(self, action: Action, held: Stash) -> None:
         """Lays down the gradients of the inputs for the stages that made them."""
         for source, inputs in held.inputs.items():
             if source >= 0:
@@ -273,19 +276,19 @@ class Step:
                     if tensor.requires_grad:
                         gradients.append(torch.zeros_like(tensor) if tensor.grad is None else tensor.grad)
                         tensor.grad = None
-                self._messages.lay_down((action.pipe.index, action.stage, source, action.microbatch), tuple(gradients))
+                self._messages.put((action.pipe.index, action.stage, source, action.microbatch), tuple(gradients))
 
     def _backward(self, action: Action) -> None:
         held = self._held[self._key(action)].ready(action)
         _split.backward(held.outputs, self._output_gradients(action, held))
-        self._hand_back(action, held)
+        self._send_input_gradients(action, held)
         del self._held[self._key(action)]
 
     def _backward_input(self, action: Action) -> None:
         held = self._held[self._key(action)].ready(action)
         gradients = self._output_gradients(action, held)
         held.weights = _split.backward_input(self._module(action), held.tensors(), held.outputs, gradients)
-        self._hand_back(action, held)
+        self._send_input_gradients(action, held)
 
     def _backward_weight(self, action: Action) -> None:
         held = self._held.pop(self._key(action)).ready(action)
@@ -297,7 +300,7 @@ class Step:
     def _recompute(self, action: Action) -> None:
         held = self._held[self._key(action)].ready(action)
         assert held.random is not None
-        with torch.enable_grad(), held.random.again():
+        with torch.enable_grad(), held.random.restored():
             held.outputs = self._finish(action, self._call(action, held))
 
     def _release_output(self, action: Action) -> None:
@@ -309,15 +312,15 @@ class Step:
     def _release_input(self, action: Action) -> None:
         # The backward has let go of what came from other stages; the first stage reads the batch.
         if self._key(action) in self._held:
-            raise RuntimeMisuse(f"{action} releases what the backward has still to read")
+            raise UsageError(f"{action} releases what the backward has still to read")
         if action.stage == 0 and self._inputs.args is not None:
             self._inputs.args[action.microbatch] = ()
 
-    def _new_memory(self, action: Action) -> Memory:
+    def _new_memory(self, action: Action) -> OffloadedTensors:
         module = self._module(action)
         if sharded := self._linked.sharded.get((action.pipe.index, action.stage)):
-            sharded.gather()  # It is the whole weights that stay.
-        return Memory([*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)], self._setup.streams)
+            sharded.unshard_and_wait()  # It is the whole weights that stay.
+        return OffloadedTensors([*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)], self._setup.streams)
 
     def _offload(self, action: Action) -> None:
         held = self._held[self._key(action)]
@@ -327,8 +330,8 @@ class Step:
 
     def _reload(self, action: Action) -> None:
         memory = self._held[self._key(action)].memory
-        if memory is None or not memory.is_away:
-            raise RuntimeMisuse(f"{action} finds nothing on the host")
+        if memory is None or not memory.is_offloaded:
+            raise UsageError(f"{action} finds nothing on the host")
         memory.reload()
 
     def _unshard(self, action: Action) -> None:
@@ -347,7 +350,7 @@ class Step:
     def reduce(self, action: Action) -> None:
         """Sums the gradients of an action's stage, and waits for it."""
         self._reduce(action)
-        self._linked.reductions.settle()
+        self._linked.reductions.wait()
 
     def _reduce_rest(self) -> None:
         """Sums what the program has no action for, once a step, and waits for what it has one for."""
@@ -361,18 +364,18 @@ class Step:
     def _step_optimizer(self, action: Action) -> None:
         assert self._optimizer is not None
         self._reduce_rest()
-        self.result.stepped = self._optimizer.step(self._linked, can_undo=self._linked.performs("VALIDATE"))
+        self.result.optimizer_stepped = self._optimizer.step(self._linked, can_undo=self._linked.runs_itself("VALIDATE"))
 
     def _validate_step(self, action: Action) -> None:
         assert self._optimizer is not None
         valid = self._optimizer.gradients_are_finite() if self._validate is None else self._validate()
         # Copies of the pipeline have other pieces of the gradients where stages are sharded.
-        valid = self._setup.agree(bool(valid), outside=True)
-        self.result.stepped = self._optimizer.settle(valid)
+        valid = self._setup.all_agree(bool(valid), outside=True)
+        self.result.optimizer_stepped = self._optimizer.commit_or_roll_back(valid)
 
     # Messages.
 
-    def _room(self, action: Action) -> Sequence[TensorInfo]:
+    def _receive_specs(self, action: Action) -> Sequence[TensorInfo]:
         """What a receive gets."""
         assert action.peer is not None
         forward = action.peer < action.stage
@@ -387,7 +390,7 @@ def _leaf(tensor: Tensor, info: TensorInfo) -> Tensor:
     return tensor.detach().requires_grad_(info.has_gradient)
 
 
-PERFORMS: dict[str, Callable[[Step, Action], None]] = {
+ACTION_FUNCTIONS: dict[str, Callable[[Step, Action], None]] = {
     "F": Step._forward,
     "B": Step._backward,
     "I": Step._backward_input,

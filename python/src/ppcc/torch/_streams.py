@@ -25,7 +25,7 @@ class Streams:
         return None if device.type == "cpu" else Streams(device)
 
     @contextmanager
-    def beside(self) -> Iterator[None]:
+    def fork_join(self) -> Iterator[None]:
         """Both streams begin behind what stands before, and what comes behind waits for both."""
         self._main = main = self._module.current_stream()
         self._side.wait_stream(main)
@@ -56,13 +56,13 @@ class Streams:
             tensor = torch.empty_like(host, device=device).copy_(host, non_blocking=True)
         return tensor, self._to_device.record_event()
 
-    def await_copy(self, tensor: Tensor, there: Any) -> None:
+    def wait_copy(self, tensor: Tensor, there: Any) -> None:
         """The stream of now is to read what reload() gave."""
         now = self._module.current_stream()
         now.wait_event(there)
         tensor.record_stream(now)
 
-    def keep(self, tensors: Sequence[Tensor]) -> None:
+    def record_on_side_stream(self, tensors: Sequence[Tensor]) -> None:
         """Their memory, which belongs to the main stream, is not given away before this one has read it."""
         for tensor in tensors if self.on_side else ():
             tensor.record_stream(self._side)

@@ -21,45 +21,45 @@ from d9d.pipelining.infra.schedule.component.runtime import (
 )
 
 from .._program import Action, Pipe, Program
-from ._errors import RuntimeMisuse
-from ._groups import agree_on
-from ._stage_checks import check_slices
+from ._errors import UsageError
+from ._groups import check_same_program
+from ._unsupported_stages import check_slices
 
 
 class ProgramBuilder(PipelineProgramBuilder):
-    """Gives d9d the lists of a program. Raises RuntimeMisuse for what d9d does not have: several pipes, skip edges, a
+    """Gives d9d the lists of a program. Raises UsageError for what d9d does not have: several pipes, skip edges, a
     placement that is neither a loop nor a V, slices of sequences, unequal numbers of stages, batches of messages, other kinds of actions."""
 
     def __init__(self, program: Program) -> None:
         if len(program.pipes) != 1:
-            raise RuntimeMisuse(f"d9d has one pipe, the program {len(program.pipes)}")
+            raise UsageError(f"d9d has one pipe, the program {len(program.pipes)}")
         check_slices(program, "d9d")
         (pipe,) = program.pipes
         if pipe.skip_edges:
-            raise RuntimeMisuse("d9d has no skip edges")
-        if pipe.num_stages % program.ranks != 0:
-            raise RuntimeMisuse(f"d9d has equally many stages on each rank, but there are {pipe.num_stages}")
-        if pipe.num_stages > 1 and program.ranks > 1 and not program.has_messages():
-            raise RuntimeMisuse("the program has no messages: compile it with a comm_order other than `none`")
+            raise UsageError("d9d has no skip edges")
+        if pipe.num_stages % program.num_ranks != 0:
+            raise UsageError(f"d9d has equally many stages on each rank, but there are {pipe.num_stages}")
+        if pipe.num_stages > 1 and program.num_ranks > 1 and not program.has_messages():
+            raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
         self._program = program
-        self._style = _style(pipe, program.ranks)
+        self._style = _style(pipe, program.num_ranks)
         self._lists = {
-            rank: [_item(group.actions) for group in program.groups(rank)] for rank in range(program.ranks)
+            rank: [_item(group.actions) for group in program.groups(rank)] for rank in range(program.num_ranks)
         }
 
     def compose(self, num_microbatches: int, pp_size: int) -> dict[int, list[ActionBase]]:
         """The lists, if they are for so many microbatches and ranks, and all processes of the job have the same."""
-        agree_on(self._program, None)
-        if (num_microbatches, pp_size) != (self._program.microbatches, self._program.ranks):
-            raise RuntimeMisuse(
-                f"the program is for {self._program.microbatches} microbatches on {self._program.ranks} ranks, "
+        check_same_program(self._program, None)
+        if (num_microbatches, pp_size) != (self._program.num_microbatches, self._program.num_ranks):
+            raise UsageError(
+                f"the program is for {self._program.num_microbatches} microbatches on {self._program.num_ranks} ranks, "
                 f"but there are {num_microbatches} on {pp_size}"
             )
         return self._lists
 
     @property
     def num_stages_per_rank(self) -> int:
-        return self._program.pipes[0].num_stages // self._program.ranks
+        return self._program.pipes[0].num_stages // self._program.num_ranks
 
     @property
     def topology_style(self) -> ScheduleStyle:
@@ -72,20 +72,20 @@ def _style(pipe: Pipe, ranks: int) -> ScheduleStyle:
         backwards = style == ScheduleStyle.v
         if pipe.rank_of_stage == tuple(ranks - 1 - at if backwards and turn % 2 else at for turn, at in turns):
             return style
-    raise RuntimeMisuse("d9d has stages in loops or in V shapes only")
+    raise UsageError("d9d has stages in loops or in V shapes only")
 
 
 def _item(actions: tuple[Action, ...]) -> ActionBase:
     if len(actions) == 1:
         return _action(actions[0])
     if actions[0].kind.is_message:
-        raise RuntimeMisuse("d9d posts each message by itself, but the program has batches")
+        raise UsageError("d9d posts each message by itself, but the program has batches")
     return ComposeAction(tuple(map(_action, actions)))
 
 
 def _action(action: Action) -> ActionBase:
     stage, microbatch = action.stage, action.microbatch
-    match action.kind.letters:
+    match action.op:
         case "F":
             return ForwardComputeAction(stage, microbatch)
         case "B" | "I" as letters:
@@ -100,4 +100,4 @@ def _action(action: Action) -> ActionBase:
             return BackwardSendAction(stage, microbatch)
         case "RECV_B":
             return BackwardReceiveAction(stage, microbatch)
-    raise RuntimeMisuse(f"d9d has no `{action.kind.letters}`")
+    raise UsageError(f"d9d has no `{action.op}`")

@@ -38,18 +38,18 @@ struct FakeGraph;
 namespace {
 
 /// Of one rank: how far the host and each stream were.
-struct Clock {
+struct VectorClock {
   std::vector<uint64_t> at;
 
-  uint64_t &operator[](size_t entity) {
-    if (at.size() <= entity)
-      at.resize(entity + 1);
-    return at[entity];
+  uint64_t &operator[](size_t clockIndex) {
+    if (at.size() <= clockIndex)
+      at.resize(clockIndex + 1);
+    return at[clockIndex];
   }
-  bool covers(size_t entity, uint64_t time) const {
-    return entity < at.size() && at[entity] >= time;
+  bool covers(size_t clockIndex, uint64_t time) const {
+    return clockIndex < at.size() && at[clockIndex] >= time;
   }
-  void join(const Clock &other) {
+  void join(const VectorClock &other) {
     for (size_t i = 0; i != other.at.size(); ++i)
       (*this)[i] = std::max((*this)[i], other.at[i]);
   }
@@ -58,14 +58,14 @@ struct Clock {
 /// What was issued, or done by the host.
 struct Operation : std::enable_shared_from_this<Operation> {
   std::string what;
-  size_t entity = 0;
+  size_t clockIndex = 0;
   uint64_t time = 0;
-  Clock clock;
-  std::function<bool()> run;   ///< False when it cannot end yet.
-  model::Note *note = nullptr; ///< Where its rank is traced.
+  VectorClock clock;
+  std::function<bool()> run;              ///< False when it cannot end yet.
+  model::TracedOperation *note = nullptr; ///< Where its rank is traced.
 
-  bool isBehind(const Operation &other) const {
-    return clock.covers(other.entity, other.time);
+  bool happensAfter(const Operation &other) const {
+    return clock.covers(other.clockIndex, other.time);
   }
 };
 using OperationPtr = std::shared_ptr<Operation>;
@@ -96,7 +96,7 @@ struct End {
 
 struct Device {
   int rank = 0;
-  Clock clock; ///< Of the host.
+  VectorClock clock; ///< Of the host.
   std::vector<cudaStream_t> streams;
   size_t nextEntity = 1;
   std::map<const char *, Allocation> memory;
@@ -104,8 +104,8 @@ struct Device {
   std::string place;
   FakeGraph *capture = nullptr; ///< That its host has begun.
   int waits = 0;                ///< cudaStreamWaitEvent so far.
-  std::deque<model::Note> *notes = nullptr;
-  model::Note *hostNote = nullptr; ///< What the host has seen last.
+  std::deque<model::TracedOperation> *notes = nullptr;
+  model::TracedOperation *hostNote = nullptr; ///< What the host has seen last.
   int groupDepth = 0;
   std::string groupPlace;
   std::vector<std::pair<ncclComm_t, std::pair<cudaStream_t, End>>> group;
@@ -119,7 +119,7 @@ std::vector<std::unique_ptr<World>> worlds;
 uint64_t progress = 0;
 int droppedRank = -1, droppedWait = 0;
 int tracedRank = -1;
-std::deque<model::Note> trace;
+std::deque<model::TracedOperation> trace;
 std::map<int, int> waitsOfRanks;
 int hosts = 0; ///< Ranks that have not ended.
 bool isBroken = false;
@@ -136,19 +136,19 @@ void report(const std::string &text) {
 
 struct FakeStream {
   Device *device;
-  size_t entity;
-  Clock clock;
+  size_t clockIndex;
+  VectorClock clock;
   std::deque<OperationPtr> work{};
   bool isGone = false, isStandIn = false;
   FakeGraph *capture = nullptr;
-  Clock captured{}; ///< How far each stream of the capture was.
-  model::Note *last = nullptr;
+  VectorClock captured{}; ///< How far each stream of the capture was.
+  model::TracedOperation *last = nullptr;
 };
 struct FakeEvent {
   struct State {
-    Clock clock;
+    VectorClock clock;
     bool done = false;
-    model::Note *note = nullptr;
+    model::TracedOperation *note = nullptr;
     FakeGraph *capture = nullptr;
     /// Of a capture: what its record has become in the latest launch.
     std::shared_ptr<State> latest;
@@ -192,7 +192,7 @@ World *newWorld() {
 }
 
 std::string nameOf(const FakeStream &stream) {
-  return "stream " + std::to_string(stream.entity) + " of rank " +
+  return "stream " + std::to_string(stream.clockIndex) + " of rank " +
          std::to_string(stream.device->rank);
 }
 
@@ -219,14 +219,14 @@ bool refuseCapture(const char *what) {
 using Run = std::function<bool(const OperationPtr &)>;
 
 void note(const OperationPtr &operation,
-          std::initializer_list<model::Note *> behind) {
+          std::initializer_list<model::TracedOperation *> predecessors) {
   if (!here->notes)
     return;
   operation->note = &here->notes->emplace_back();
   operation->note->what = operation->what;
-  for (model::Note *other : behind)
+  for (model::TracedOperation *other : predecessors)
     if (other)
-      operation->note->behind.push_back(other);
+      operation->note->predecessors.push_back(other);
 }
 
 OperationPtr issue(FakeStream &stream, const std::string &what, Run run) {
@@ -237,9 +237,9 @@ OperationPtr issue(FakeStream &stream, const std::string &what, Run run) {
            std::to_string(here->rank));
   auto operation = std::make_shared<Operation>();
   operation->what = describe(what, nameOf(stream));
-  operation->entity = stream.entity;
+  operation->clockIndex = stream.clockIndex;
   stream.clock.join(here->clock);
-  operation->time = ++stream.clock[stream.entity];
+  operation->time = ++stream.clock[stream.clockIndex];
   operation->clock = stream.clock;
   operation->run = [run = std::move(run), self = operation.get()] {
     return run(self->shared_from_this());
@@ -252,18 +252,18 @@ OperationPtr issue(FakeStream &stream, const std::string &what, Run run) {
 
 /// Makes a call on a stream, or notes it where the stream is captured. Events
 /// are no work, so nobody need join a stream that has had no more.
-void enact(FakeStream &stream, std::function<void(FakeStream &)> make,
-           bool isWork = true) {
+void issueOrCapture(FakeStream &stream, std::function<void(FakeStream &)> make,
+                    bool runsOnStage = true) {
   if (!stream.capture)
     return make(stream);
-  stream.captured[stream.entity] += isWork;
+  stream.captured[stream.clockIndex] += runsOnStage;
   stream.capture->calls.push_back({&stream, here->place, std::move(make)});
 }
-void enact(FakeStream &stream, const std::string &what, Run run) {
-  enact(stream, [what, run](FakeStream &on) { issue(on, what, run); });
+void issueOrCapture(FakeStream &stream, const std::string &what, Run run) {
+  issueOrCapture(stream, [what, run](FakeStream &on) { issue(on, what, run); });
 }
 
-OperationPtr byHost(const std::string &what) {
+OperationPtr hostOperation(const std::string &what) {
   auto operation = std::make_shared<Operation>();
   operation->what =
       describe(what, "the host of rank " + std::to_string(here->rank));
@@ -274,13 +274,13 @@ OperationPtr byHost(const std::string &what) {
   return operation;
 }
 /// The host has seen that something has ended.
-void sees(const Clock &clock, model::Note *ended) {
+void hostObserves(const VectorClock &clock, model::TracedOperation *ended) {
   here->clock.join(clock);
   if (!here->notes)
     return;
-  OperationPtr seen = byHost("a wait");
+  OperationPtr seen = hostOperation("a wait");
   if (ended)
-    seen->note->behind.push_back(ended);
+    seen->note->predecessors.push_back(ended);
 }
 
 cudaStream_t newStream() {
@@ -307,9 +307,9 @@ void awaitEvent(FakeStream &stream,
       issue(stream, "cudaStreamWaitEvent",
             [state](const OperationPtr &) { return state->done; });
   if (operation->note && state->note)
-    operation->note->behind.push_back(state->note);
+    operation->note->predecessors.push_back(state->note);
 }
-void follow(FakeStream &later, FakeStream &earlier) {
+void waitStream(FakeStream &later, FakeStream &earlier) {
   auto state = std::make_shared<FakeEvent::State>();
   recordEvent(earlier, state);
   awaitEvent(later, state);
@@ -336,10 +336,10 @@ void access(Device &device, const OperationPtr &by, const void *data,
     by->note->touched.push_back({at, at + size, writes});
   if (!memory->madeBy)
     return report(by->what + " uses memory of a graph that has not run");
-  if (memory->freedBy && !memory->freedBy->isBehind(*by))
+  if (memory->freedBy && !memory->freedBy->happensAfter(*by))
     return report(by->what +
                   " uses memory that may be free: " + memory->freedBy->what);
-  if (!by->isBehind(*memory->madeBy))
+  if (!by->happensAfter(*memory->madeBy))
     return report(by->what +
                   " may come before its memory: " + memory->madeBy->what);
   size_t begin = size_t(at - memory->bytes.data()), end = begin + size;
@@ -347,9 +347,9 @@ void access(Device &device, const OperationPtr &by, const void *data,
   for (const Access &other : memory->accesses) {
     if (other.begin >= end || begin >= other.end || other.by == by)
       continue;
-    isWritten |= other.writes && by->isBehind(*other.by);
-    if ((writes || other.writes) && !by->isBehind(*other.by) &&
-        !other.by->isBehind(*by))
+    isWritten |= other.writes && by->happensAfter(*other.by);
+    if ((writes || other.writes) && !by->happensAfter(*other.by) &&
+        !other.by->happensAfter(*by))
       return report(by->what + (writes ? " writes" : " reads") + " what " +
                     other.by->what + (other.writes ? " writes" : " reads") +
                     ", and nothing orders them");
@@ -360,7 +360,7 @@ void access(Device &device, const OperationPtr &by, const void *data,
   // Who comes behind this comes behind those that it covers.
   std::erase_if(memory->accesses, [&](const Access &other) {
     return writes && other.begin >= begin && other.end <= end &&
-           by->isBehind(*other.by);
+           by->happensAfter(*other.by);
   });
   memory->accesses.push_back({begin, end, writes, by});
 }
@@ -375,11 +375,11 @@ void release(Device &device, const OperationPtr &by, void *data) {
         {found->first, found->first + memory.bytes.size(), true, true});
   if (memory.freedBy)
     return report(by->what + " of what is free: " + memory.freedBy->what);
-  if (!by->isBehind(*memory.madeBy))
+  if (!by->happensAfter(*memory.madeBy))
     return report(by->what +
                   " may come before its memory: " + memory.madeBy->what);
   for (const Access &other : memory.accesses)
-    if (!by->isBehind(*other.by))
+    if (!by->happensAfter(*other.by))
       return report(by->what + " frees what " + other.by->what +
                     " may still use");
   memory.freedBy = by;
@@ -397,7 +397,7 @@ void *reserve(Device &device, size_t size, bool isPinned = false) {
 /// It begins, or begins again with each launch of its graph.
 void allocate(Device &device, void *data, const OperationPtr &by) {
   Allocation &memory = device.memory.at(static_cast<char *>(data));
-  if (memory.madeBy && (!memory.freedBy || !by->isBehind(*memory.freedBy)))
+  if (memory.madeBy && (!memory.freedBy || !by->happensAfter(*memory.freedBy)))
     return report(by->what + " runs again before its memory is free");
   if (by->note)
     by->note->touched.push_back({memory.bytes.data(),
@@ -410,7 +410,7 @@ void allocate(Device &device, void *data, const OperationPtr &by) {
 }
 
 /// Runs what can run.
-void pump() {
+void runReady() {
   for (bool moved = true; moved && !isBroken;) {
     moved = false;
     for (auto &[rank, device] : devices)
@@ -427,7 +427,7 @@ void pump() {
 }
 
 /// Two ends of which each waits on another communicator, in words.
-std::string endsApart() {
+std::string describeMismatch() {
   for (auto &world : worlds)
     for (auto &[pair, sends] : world->sends)
       for (auto &other : worlds)
@@ -441,7 +441,7 @@ std::string endsApart() {
 }
 
 /// The host of this rank cannot go on: when none can, nothing ever will.
-void waitsHere() {
+void detectDeadlock() {
   here->waitsAt = progress;
   int waiting = 0;
   for (auto &[rank, device] : devices)
@@ -453,7 +453,7 @@ void waitsHere() {
     for (cudaStream_t stream : device->streams)
       if (!stream->work.empty())
         text += "\n  " + stream->work.front()->what + " waits";
-  report(text + endsApart());
+  report(text + describeMismatch());
 }
 
 bool match(World &world, std::pair<int, int> pair) {
@@ -562,7 +562,7 @@ void launch(ncclComm_t comm, FakeStream &stream,
   OperationPtr operation = issue(stream, what, run);
   if (operation->note)
     operation->note->comm = comm;
-  if (comm->last && !operation->isBehind(*comm->last))
+  if (comm->last && !operation->happensAfter(*comm->last))
     report(operation->what + " and " + comm->last->what +
            " are of one communicator, and nothing orders them");
   comm->last = operation;
@@ -590,7 +590,7 @@ cudaError_t status() { return isBroken ? cudaErrorLaunchFailure : cudaSuccess; }
 
 } // namespace
 
-void model::beginRank(int rank, int ranks) {
+void model::attachRank(int rank, int ranks) {
   std::unique_lock lock(mutex);
   here = (devices[rank] = std::make_unique<Device>()).get();
   here->rank = rank;
@@ -600,7 +600,7 @@ void model::beginRank(int rank, int ranks) {
   allHere.notify_all();
   allHere.wait(lock, [&] { return int(devices.size()) >= ranks; });
 }
-void model::endRank() {
+void model::detachRank() {
   std::lock_guard lock(mutex);
   if (here->groupDepth != 0)
     report("rank " + std::to_string(here->rank) +
@@ -618,11 +618,11 @@ void model::endRank() {
   ++progress;
 }
 void model::setPlace(std::string place) { here->place = std::move(place); }
-void model::touch(const void *data, size_t size, bool writes) {
+void model::recordAccess(const void *data, size_t size, bool writes) {
   std::lock_guard lock(mutex);
   if (!running)
-    return access(*here, byHost(writes ? "a write" : "a read"), data, size,
-                  writes);
+    return access(*here, hostOperation(writes ? "a write" : "a read"), data,
+                  size, writes);
   // The running operation is at the head of its stream.
   for (auto &[rank, device] : devices)
     for (cudaStream_t stream : device->streams)
@@ -648,10 +648,10 @@ void model::traceRank(int rank) {
   tracedRank = rank;
   trace.clear();
 }
-const std::deque<model::Note> &model::traced() { return trace; }
+const std::deque<model::TracedOperation> &model::traced() { return trace; }
 void model::kernel(cudaStream_t stream, std::function<bool()> body) {
   std::lock_guard lock(mutex);
-  enact(*stream, "a kernel", [body](const OperationPtr &self) {
+  issueOrCapture(*stream, "a kernel", [body](const OperationPtr &self) {
     running = self.get();
     bool ended = body();
     running = nullptr;
@@ -671,27 +671,28 @@ const char *ncclGetErrorString(ncclResult_t) {
 cudaError_t cudaMalloc(void **data, size_t size) {
   std::lock_guard lock(mutex);
   refuseCapture("cudaMalloc");
-  allocate(*here, *data = reserve(*here, size), byHost("cudaMalloc"));
+  allocate(*here, *data = reserve(*here, size), hostOperation("cudaMalloc"));
   return status();
 }
 cudaError_t cudaFree(void *data) {
   std::lock_guard lock(mutex);
   refuseCapture("cudaFree");
-  pump();
-  release(*here, byHost("cudaFree"), data);
+  runReady();
+  release(*here, hostOperation("cudaFree"), data);
   return status();
 }
 cudaError_t cudaMallocHost(void **data, size_t size) {
   std::lock_guard lock(mutex);
   refuseCapture("cudaMallocHost");
-  allocate(*here, *data = reserve(*here, size, true), byHost("cudaMallocHost"));
+  allocate(*here, *data = reserve(*here, size, true),
+           hostOperation("cudaMallocHost"));
   return status();
 }
 cudaError_t cudaFreeHost(void *data) {
   std::lock_guard lock(mutex);
   refuseCapture("cudaFreeHost");
-  pump();
-  release(*here, byHost("cudaFreeHost"), data);
+  runReady();
+  release(*here, hostOperation("cudaFreeHost"), data);
   return status();
 }
 cudaError_t cudaMallocAsync(void **data, size_t size, cudaStream_t stream) {
@@ -700,22 +701,22 @@ cudaError_t cudaMallocAsync(void **data, size_t size, cudaStream_t stream) {
   auto ended = [](const OperationPtr &) { return true; };
   // In a launch its time comes when that of the launch before is over.
   if (stream->capture)
-    enact(*stream, "cudaMallocAsync",
-          [memory, device = here](const OperationPtr &self) {
-            allocate(*device, memory, self);
-            return true;
-          });
+    issueOrCapture(*stream, "cudaMallocAsync",
+                   [memory, device = here](const OperationPtr &self) {
+                     allocate(*device, memory, self);
+                     return true;
+                   });
   else
     allocate(*here, memory, issue(*stream, "cudaMallocAsync", ended));
   return status();
 }
 cudaError_t cudaFreeAsync(void *data, cudaStream_t stream) {
   std::lock_guard lock(mutex);
-  enact(*stream, "cudaFreeAsync",
-        [data, device = here](const OperationPtr &self) {
-          release(*device, self, data);
-          return true;
-        });
+  issueOrCapture(*stream, "cudaFreeAsync",
+                 [data, device = here](const OperationPtr &self) {
+                   release(*device, self, data);
+                   return true;
+                 });
   return status();
 }
 
@@ -736,7 +737,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   std::lock_guard lock(mutex);
   if (stream->capture)
     report(nameOf(*stream) + " is destroyed while it is captured");
-  pump();
+  runReady();
   if (!stream->work.empty())
     report(nameOf(*stream) + " is destroyed before " +
            stream->work.front()->what + " has ended");
@@ -761,7 +762,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     return status();
   }
   for (cudaStream_t other : (*graph)->streams) {
-    if (!stream->captured.covers(other->entity, other->captured[other->entity]))
+    if (!stream->captured.covers(other->clockIndex,
+                                 other->captured[other->clockIndex]))
       report("the capture of " + nameOf(*stream) + " ends, and " +
              nameOf(*other) + " has not joined it");
     other->capture = nullptr;
@@ -780,14 +782,14 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
     return status();
   std::map<cudaStream_t, cudaStream_t> standIns;
   for (cudaStream_t captured : graph->streams)
-    follow(*(standIns[captured] = newStream()), *stream);
+    waitStream(*(standIns[captured] = newStream()), *stream);
   std::string place = std::exchange(here->place, "");
   for (const FakeGraph::Call &call : graph->calls) {
     here->place = call.place + ", in a graph";
     call.make(*standIns[call.stream]);
   }
   here->place = place;
-  follow(*stream, *standIns[graph->origin]);
+  waitStream(*stream, *standIns[graph->origin]);
   for (auto [captured, standIn] : standIns)
     standIn->isStandIn = true;
   return status();
@@ -798,14 +800,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   std::unique_lock lock(mutex);
   refuseOpenGroup("cudaStreamSynchronize");
   refuseCapture("cudaStreamSynchronize");
-  while (pump(), !stream->work.empty() && !isBroken) {
-    waitsHere();
+  while (runReady(), !stream->work.empty() && !isBroken) {
+    detectDeadlock();
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
   }
   here->waitsAt = ~uint64_t(0);
-  sees(stream->clock, stream->last);
+  hostObserves(stream->clock, stream->last);
   return status();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
@@ -826,7 +828,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
     return status();
   }
   stream->captured.join(state->clock);
-  enact(
+  issueOrCapture(
       *stream,
       [state](FakeStream &on) {
         awaitEvent(on, state->latest ? state->latest : state);
@@ -854,7 +856,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return status();
   }
   state->capture = stream->capture;
-  enact(
+  issueOrCapture(
       *stream,
       [state](FakeStream &on) {
         recordEvent(on, state->latest = std::make_shared<FakeEvent::State>());
@@ -870,15 +872,15 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (!event->state)
     report("rank " + std::to_string(here->rank) +
            " asks for an event that nobody has recorded");
-  pump();
+  runReady();
   if (isBroken)
     return status();
   if (!event->state->done) {
-    waitsHere();
+    detectDeadlock();
     return isBroken ? status() : cudaErrorNotReady;
   }
   here->waitsAt = ~uint64_t(0);
-  sees(event->state->clock, event->state->note);
+  hostObserves(event->state->clock, event->state->note);
   return cudaSuccess;
 }
 /// A copy from or to pageable memory is waited for.
@@ -894,16 +896,16 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size,
   std::string bytes;
   if (toDevice && !isPinned)
     bytes.assign(host, size);
-  enact(*stream, "cudaMemcpyAsync",
-        [=, device = here](const OperationPtr &self) {
-          if (isPinned || !toDevice)
-            access(*device, self, from, size, false);
-          if (isPinned || toDevice)
-            access(*device, self, to, size, true);
-          if (!isBroken)
-            std::memcpy(to, toDevice && !isPinned ? bytes.data() : from, size);
-          return true;
-        });
+  issueOrCapture(
+      *stream, "cudaMemcpyAsync", [=, device = here](const OperationPtr &self) {
+        if (isPinned || !toDevice)
+          access(*device, self, from, size, false);
+        if (isPinned || toDevice)
+          access(*device, self, to, size, true);
+        if (!isBroken)
+          std::memcpy(to, toDevice && !isPinned ? bytes.data() : from, size);
+        return true;
+      });
   lock.unlock();
   return toDevice || isPinned || isBroken ? status()
                                           : cudaStreamSynchronize(stream);
@@ -933,8 +935,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int colour, int, ncclComm_t *made,
   std::map<int, int> &colours = world.colours[number];
   colours[comm->rank] = colour;
   ++progress;
-  while (pump(), int(colours.size()) != world.size && !isBroken) {
-    waitsHere();
+  while (runReady(), int(colours.size()) != world.size && !isBroken) {
+    detectDeadlock();
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
@@ -1005,7 +1007,7 @@ ncclResult_t ncclGroupEnd() {
       report(describe("a group puts one communicator on several streams",
                       "rank " + std::to_string(here->rank)));
     for (auto &[stream, ends] : launches[comm])
-      enact(*stream, [comm, ends = std::move(ends)](FakeStream &on) {
+      issueOrCapture(*stream, [comm, ends = std::move(ends)](FakeStream &on) {
         launch(comm, on, ends);
       });
   }

@@ -18,17 +18,17 @@ cudaError_t cudaFreeHost(void *);
 
 namespace model {
 
-/// This thread is the host of a rank, one of `ranks`, until endRank(). All
+/// This thread is the host of a rank, one of `ranks`, until detachRank(). All
 /// ranks must have begun before one waits.
-void beginRank(int rank, int ranks);
-void endRank();
+void attachRank(int rank, int ranks);
+void detachRank();
 /// What this thread issues from now on comes from here, for reports.
 void setPlace(std::string place);
 
 /// What a stream runs; false: it has not ended, and is called again.
 void kernel(cudaStream_t stream, std::function<bool()> body);
 /// What the running kernel reads or writes, or the host.
-void touch(const void *data, size_t size, bool writes);
+void recordAccess(const void *data, size_t size, bool writes);
 
 /// What was found wrong since the last call. Behind a report everything fails.
 std::vector<std::string> takeReports();
@@ -39,19 +39,19 @@ int numWaits(int rank);
 
 /// An operation of a rank that is traced: what it is directly behind, and what
 /// it touches. For those who judge the model.
-struct Note {
-  struct Touch {
+struct TracedOperation {
+  struct Access {
     const char *begin, *end;
     bool writes;
     bool isMemory = false; ///< It begins or ends; nothing is written.
   };
   std::string what;
-  std::vector<const Note *> behind; ///< Each was noted before.
-  std::vector<Touch> touched;
+  std::vector<const TracedOperation *> predecessors; ///< Each was noted before.
+  std::vector<Access> touched;
   const void *comm = nullptr;
 };
 /// The operations of this rank are noted from now on; those of before go.
 void traceRank(int rank);
-const std::deque<Note> &traced();
+const std::deque<TracedOperation> &traced();
 
 } // namespace model

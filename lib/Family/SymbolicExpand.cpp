@@ -1,0 +1,621 @@
+// Runs the body of `on rank` on numbers that depend on n.
+#include "ppcc/Family/SymbolicExpand.h"
+
+#include "HeadDependence.h"
+#include "Insert.h"
+
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace ppcc;
+using namespace ppcc::family;
+using namespace ppcc::sema;
+using Kind = Outcome::Kind;
+
+namespace {
+
+/// What a rank owes. An entry of a segment is there for the iterations 0..n.
+struct PendingEntry {
+  size_t chunk;
+  Affine index;
+  KindId kind;
+  uint32_t segment = 0; ///< Entries with the same number take turns; 0 for one.
+  bool operator==(const PendingEntry &) const = default;
+};
+
+struct Chunk {
+  PipeId pipe;
+  StageId stage;
+};
+
+/// What actions change.
+struct State {
+  std::vector<Affine> issued; ///< By chunk: of its slots, and declared kinds.
+  std::vector<PendingEntry> queue;
+  bool operator==(const State &) const = default;
+};
+
+class Run final : public AffineEvaluator {
+public:
+  Run(const Module &module, const Schedule &schedule,
+      ArrayRef<ParamValue> values, const Family &family, const Instance *sample,
+      ArrayRef<TripCounts> counts, const PeelHints &hints,
+      TripCounts *tripCountsOut)
+      : AffineEvaluator(module, sample), schedule(schedule), family(family),
+        values(values), counts(counts), hints(hints),
+        tripCountsOut(tripCountsOut) {
+    numbers.last = family.last;
+    numbers.hints = &this->hints;
+  }
+
+  Outcome run() {
+    Outcome outcome;
+    outcome.program.last = family.last;
+    Affine number{family.base, family.step, 0};
+    head(schedule, values,
+         [&](size_t i) { return i == family.param ? &number : nullptr; });
+    requireConstantHead(*this, schedule);
+    if (!sample)
+      return outcome;
+    for (size_t decl = 0; decl != schedule.pipes.size(); ++decl)
+      pipes(decl);
+    disjoint();
+    for (uint32_t r = 0; r != sample->program.numRanks; ++r)
+      rank(r);
+    outcome.program.pipes = std::move(ranges);
+    outcome.program.ranks = std::move(ranks);
+    return outcome;
+  }
+
+private:
+  // ---- Microbatches ----
+
+  /// The pipes that a declaration makes.
+  void pipes(size_t number) {
+    const PipeDecl &decl = schedule.pipes[number];
+    auto add = [&] {
+      declOf.push_back(&decl);
+      microbatches(decl, sample->program.pipes[ranges.size()]);
+    };
+    if (!decl.loop)
+      return add();
+    frame.assign(schedule.headerLocals, AbstractValue());
+    std::vector<Affine> made;
+    Affine &iteration = frame[slotOf(decl.loop)].i;
+    int64_t to = evalInt(decl.loop->to).c;
+    for (iteration = evalInt(decl.loop->from); iteration.c < to;
+         ++iteration.c) {
+      // Their numbers stand behind those of all that has a name.
+      made.push_back(
+          int64_t(schedule.pipes.size() + schedule.parts.size() + loopPipes++));
+      add();
+    }
+    if (number < schedule.pipeSlots.size())
+      globals[schedule.pipeSlots[number]] = listOf(std::move(made));
+  }
+
+  void microbatches(const PipeDecl &decl, const Pipe &pipe) {
+    const ast::MicrobatchesItem &item = *decl.microbatches;
+    Affine first = item.first ? evalInt(item.first) : 0;
+    Affine count = evalInt(item.end) - first;
+    Affine pad = item.pad ? evalInt(item.pad) : count;
+    auto need = [&](Affine x, const ast::Expr *expr, const char *why) {
+      if (!numbers.isNonNegative(x, expr->range))
+        stop(Kind::Wrong, expr->range, why);
+    };
+    need(first, item.end, "the first microbatch is below 0");
+    need(count - 1, item.end, "there is no microbatch");
+    need(pad - count, item.pad ? item.pad : item.end,
+         "the padded number of microbatches is too small");
+    for (Affine x : {count, pad})
+      if (pipe.slices != 1 &&
+          !numbers.isZero(numbers.remainder(x, pipe.slices, decl.slices->range),
+                          decl.slices->range))
+        stop(Kind::Wrong, decl.slices->range,
+             "the microbatches are not whole sequences of slices");
+    ranges.push_back({first, count});
+    padded.push_back(pad);
+  }
+
+  void disjoint() {
+    for (size_t a = 0; a != ranges.size(); ++a)
+      for (size_t b = 0; b != a; ++b) {
+        SourceRange place = declOf[a]->range;
+        if (!numbers.isNonNegative(
+                ranges[a].first - ranges[b].first - ranges[b].count, place) &&
+            !numbers.isNonNegative(
+                ranges[b].first - ranges[a].first - ranges[a].count, place))
+          stop(Kind::Wrong, place, "two pipes share microbatches");
+      }
+  }
+
+  // ---- Ranks ----
+
+  void rank(uint32_t r) {
+    state = {};
+    chunks.clear();
+    for (auto [p, pipe] : llvm::enumerate(sample->program.pipes))
+      for (StageId stage : pipe.stages())
+        if (pipe.rankOfStage[stage.value].value == r)
+          chunks.push_back({PipeId(p), stage});
+    state.issued.resize(chunks.size() * counters());
+    rows = &ranks.emplace_back();
+    number = r;
+    loops.clear();
+    occurrences.clear();
+    frame.assign(schedule.numLocals, AbstractValue());
+    frame[0].i.c = r;
+    defer = {};
+    const ast::OnRankItem *onRank = sample->onRank(RankId(r));
+    body(onRank->body);
+    if (!state.queue.empty())
+      stop(Kind::Wrong, onRank->range,
+           fmt::format("`{}` is left pending on rank {}",
+                       module.kinds[state.queue.front().kind].mnemonic, r));
+    Inserter inserter(*this, sample->program, r, loops, *rows);
+    for (const BoundRule &rule : sample->rules)
+      for (const Insertion &insertion : rule.rule->inserts)
+        inserter.follow(rule, insertion);
+  }
+
+  // ---- Loops ----
+
+  void loop(const ast::Stmt *stmt, const Affine &iterations,
+            LoopBody runBody) override {
+    if (iterations.isConstant() || family.last == 0) {
+      for (int64_t i = 0; i < iterations.c; ++i) {
+        step(stmt->range);
+        runBody(i);
+      }
+      return;
+    }
+    if (!numbers.isNonNegative(iterations - 1, stmt->range))
+      return;
+    if (numbers.inLoop)
+      stop(Kind::Undecided, stmt->range,
+           "a loop that grows with the microbatches stands in another");
+    if (iterations.n < 0)
+      stop(Kind::Undecided, stmt->range,
+           "a loop gets shorter with more microbatches");
+    expandLoop(stmt, iterations.c, iterations.n, [&](const Affine &i) {
+      step(stmt->range);
+      runBody(i);
+    });
+  }
+
+  uint32_t openLoop() {
+    loops.push_back(numbers.steadyLoop);
+    return loops.size() - 1;
+  }
+
+  /// A loop of `iterations` + `unrollFactor` n iterations: some of them, a
+  /// window, the rest.
+  void expandLoop(const ast::Stmt *stmt, int64_t iterations,
+                  int64_t unrollFactor, LoopBody runBody) {
+    auto hint = hints.find(stmt->id);
+    PeelCounts peeled = hint == hints.end() ? PeelCounts() : hint->second;
+    int64_t spare = iterations - unrollFactor - peeled.before - peeled.behind;
+    if (spare < 0)
+      stop(Kind::CaseSplit, stmt->range, "a loop has too few iterations",
+           (-spare + unrollFactor - 1) / unrollFactor);
+    int64_t early = family.peeledSide == PeeledSide::Both     ? spare / 2
+                    : family.peeledSide == PeeledSide::Before ? spare
+                                                              : 0;
+    peeled.before += early;
+    peeled.behind += spare - early;
+    int64_t at = 0;
+    for (; at != peeled.before; ++at)
+      runBody(at);
+
+    numbers.steadyLoop = {stmt->id, peeled, unrollFactor};
+    // Its first iteration tells how the state changes,
+    State before = state;
+    size_t rowsBefore = rows->size();
+    for (int64_t i = 0; i != unrollFactor; ++i)
+      runBody(at + i);
+    rows->resize(rowsBefore);
+    std::vector<PendingEntry> grown;
+    State change = difference(before, state, grown, stmt);
+    // and any iteration that it does so always.
+    State atTurn = moved(before, change, {0, 0, 1});
+    state = atTurn;
+    size_t queued = state.queue.size();
+    if (!grown
+             .empty()) // What iterations before have left, which none may take.
+      state.queue.push_back({0, {}, KindId(), noSegment});
+    numbers.inLoop = true;
+    currentLoop = openLoop();
+    for (int64_t i = 0; i != unrollFactor; ++i)
+      runBody({at + i, 0, unrollFactor});
+    currentLoop = proof::noLoop;
+    numbers.inLoop = false;
+    State wanted = moved(before, change, {1, 0, 1});
+    std::vector<PendingEntry> segment;
+    if (!grown.empty()) {
+      if (state.queue.size() != queued + 1 + grown.size() ||
+          state.queue[queued].segment != noSegment)
+        stop(Kind::Undecided, stmt->range,
+             "what is deferred grows, and is taken, in one loop");
+      segment.assign(state.queue.begin() + queued + 1, state.queue.end());
+      state.queue.resize(queued);
+    }
+    if (state != wanted)
+      stop(Kind::Undecided, stmt->range,
+           "what a loop does changes from iteration to iteration");
+    state = moved(before, change, {1, 1, 0});
+    for (PendingEntry &entry : segment) {
+      entry.segment = segments;
+      state.queue.push_back(entry);
+    }
+    segments += !segment.empty();
+    for (at += unrollFactor; at != iterations; ++at)
+      runBody({at, unrollFactor, 0});
+  }
+
+  /// By how much an iteration changes each number; what it adds to the queue
+  /// without taking anything goes to `grown`.
+  State difference(const State &before, const State &after,
+                   std::vector<PendingEntry> &grown, const ast::Stmt *stmt) {
+    State change = before;
+    auto difference = [&](Affine a, Affine b) {
+      Affine change = b - a;
+      if (!change.isConstant())
+        stop(Kind::Undecided, stmt->range,
+             "what a loop changes depends on the number of microbatches");
+      return change;
+    };
+    for (size_t i = 0; i != change.issued.size(); ++i)
+      change.issued[i] = difference(before.issued[i], after.issued[i]);
+    size_t size = before.queue.size();
+    if (after.queue.size() < size)
+      numbers.peelPrologue(stmt->range, "a loop takes from what was deferred");
+    bool isKept = std::equal(before.queue.begin(), before.queue.end(),
+                             after.queue.begin());
+    if (after.queue.size() > size && !isKept)
+      numbers.peelPrologue(stmt->range,
+                           "what is deferred grows, and is taken, in one loop");
+    grown.assign(after.queue.begin() + size, after.queue.end());
+    for (size_t i = 0; i != size; ++i) {
+      const PendingEntry &a = before.queue[i], &b = after.queue[i];
+      if (a.chunk != b.chunk || a.kind != b.kind || a.segment != b.segment)
+        numbers.peelPrologue(stmt->range, "what is deferred changes its order");
+      change.queue[i].index = difference(a.index, b.index);
+    }
+    return change;
+  }
+
+  /// The state after `iterations` iterations.
+  static State moved(State state, const State &change, Affine iterations) {
+    auto move = [&](Affine &x, Affine by) { x = x + by.c * iterations; };
+    for (size_t i = 0; i != state.issued.size(); ++i)
+      move(state.issued[i], change.issued[i]);
+    for (size_t i = 0; i != state.queue.size(); ++i)
+      move(state.queue[i].index, change.queue[i].index);
+    return state;
+  }
+
+  void whileLoop(const ast::WhileStmt *stmt) override {
+    auto continues = [&] { return evalBool(stmt->condition); };
+    auto runBody = [&](Affine) {
+      step(stmt->range);
+      uint64_t before = progress;
+      body(stmt->body);
+      if (progress == before)
+        stop(Kind::Wrong, stmt->range, "the loop does not end");
+    };
+    auto key = std::pair(number, stmt->id);
+    size_t occurrence = numbers.inLoop ? 0 : occurrences[stmt->id]++;
+    int64_t iterations = 0, unrollFactor = 0;
+    if (!numbers.inLoop && counts.size() > 2) {
+      auto of = [&](size_t n) -> int64_t {
+        auto found = counts[n].find(key);
+        return found == counts[n].end() || found->second.size() <= occurrence
+                   ? -1
+                   : found->second[occurrence];
+      };
+      iterations = of(0);
+      unrollFactor = of(1) - iterations;
+      if (iterations < 0 || of(1) < 0 || of(2) - of(1) != unrollFactor)
+        unrollFactor = 0;
+    }
+    if (unrollFactor > 0) {
+      expandLoop(stmt, iterations, unrollFactor, [&](Affine i) {
+        if (!continues())
+          stop(Kind::Undecided, stmt->range,
+               "the iterations of the loop do not grow evenly");
+        runBody(i);
+      });
+      iterations = 0;
+    }
+    int64_t more = 0;
+    for (; continues(); ++more) {
+      if (unrollFactor > 0)
+        stop(Kind::Undecided, stmt->range,
+             "the iterations of the loop do not grow evenly");
+      runBody({});
+    }
+    if (tripCountsOut)
+      (*tripCountsOut)[key].push_back(more);
+  }
+
+  // ---- Actions ----
+
+  size_t resolve(const ast::Expr *arg, SourceRange place) {
+    size_t found = chunks.size(), matches = 0;
+    const StageSet *part = nullptr;
+    if (arg) {
+      int64_t value = numbers.constant(evalInt(arg), arg->range, "the chunk");
+      if (type(arg) != Type::Pipe && type(arg) != Type::Part) {
+        if (value >= 0 && size_t(value) < chunks.size())
+          return value;
+        stop(Kind::Wrong, arg->range,
+             fmt::format("rank {} has no chunk {}", number, value));
+      }
+      part = &sample->parts[value];
+    }
+    for (auto [i, chunk] : llvm::enumerate(chunks))
+      if ((!part || part->has(chunk.pipe, chunk.stage)) && ++matches == 1)
+        found = i;
+    if (matches != 1)
+      stop(Kind::Wrong, place,
+           fmt::format("it does not say which chunk of rank {}", number));
+    return found;
+  }
+
+  size_t counters() const { return slot::count + module.kinds.size(); }
+
+  /// Those of a kind that a chunk, or the rank, has issued.
+  Affine &issuedOf(size_t chunk, KindId kind) {
+    const KindInfo &info = module.kinds[kind];
+    size_t place = info.isDeclared()
+                       ? slot::count + kind.value
+                       : std::countr_zero(unsigned(info.mainSlot()));
+    return state
+        .issued[(info.scope == KindScope::Rank ? 0 : chunk) * counters() +
+                place];
+  }
+  /// The chunk that an action of a kind stands with.
+  size_t chunkFor(KindId kind, const ast::Expr *arg, SourceRange place) {
+    if (module.kinds[kind].scope != KindScope::Rank || arg)
+      return resolve(arg, place);
+    if (chunks.empty())
+      stop(Kind::Wrong, place, fmt::format("rank {} has no chunk", number));
+    return 0;
+  }
+
+  /// Ends with an error where x < 0 in some iteration: for all n, or for those
+  /// from some on.
+  void need(Affine x, SourceRange place, const std::string &why) {
+    for (Affine f : {Affine{x.c, x.n, 0}, Affine{x.c, x.n + x.j, 0}}) {
+      int64_t first = f.c >= 0 && f.n < 0 ? f.c / -f.n + 1 : 0;
+      if (first > 0 && first <= family.last)
+        stop(Kind::Wrong, place, why, first);
+      if (!numbers.isNonNegative(f, place))
+        stop(Kind::Wrong, place, why);
+    }
+  }
+
+  void action(const ast::ActionStmt *stmt) override {
+    KindId kind = KindId(module.stmts[stmt->id].index);
+    const ast::Expr *chunkArg = nullptr, *microbatch = nullptr;
+    for (const ast::Argument &arg : stmt->args)
+      (arg.label.text.empty() ? chunkArg : microbatch) = arg.value;
+    const KindInfo *info = &module.kinds[kind];
+    if (info->isMove())
+      stop(Kind::Undecided, stmt->range,
+           "`" + info->mnemonic + "` moves between ranks");
+    if (deferred.count(kind.value))
+      return issueDeferred(stmt, chunkArg, microbatch);
+    if (defer.active)
+      if (auto rest = module.kinds.without(kind, defer.kind)) {
+        kind = *rest;
+        info = &module.kinds[kind];
+      }
+    size_t number = chunkFor(kind, chunkArg, stmt->range);
+    const Chunk &chunk = chunks[number];
+    const Affine pad = padded[chunk.pipe.value];
+    Affine &issued = issuedOf(number, kind);
+    Affine index = info->scope == KindScope::Microbatch ? issued : Affine{};
+    if (microbatch) {
+      index = evalInt(microbatch) - ranges[chunk.pipe.value].first;
+      for (Affine x : {index, pad - index - 1})
+        need(x, stmt->range, "the stage has no such microbatch");
+    } else {
+      need(pad - index - 1, stmt->range,
+           "no microbatch is left for `" + info->mnemonic + "`");
+      int64_t slices = sample->program.pipes[chunk.pipe.value].slices;
+      if (slices != 1 && (info->defines & slot::InputGrad)) {
+        Affine slice = numbers.remainder(index, slices, stmt->range);
+        index = index - slice + slices - 1 - slice;
+      }
+    }
+    issued = issued + 1;
+    ++progress;
+    if (auto entry = deferredBy.find(kind.value); entry != deferredBy.end())
+      state.queue.push_back({number, index, entry->second});
+    emit(kind, chunk, index, stmt);
+    if (!inGroup)
+      issueOverdue(stmt);
+  }
+
+  /// Adds the row, unless the microbatch is only padding.
+  void emit(KindId kind, const Chunk &chunk, Affine index,
+            const ast::Stmt *stmt) {
+    const proof::MicrobatchRange &range = ranges[chunk.pipe.value];
+    if (!numbers.isNonNegative(range.count - index - 1, stmt->range))
+      return;
+    // A schedule that only goes forward drops the rest.
+    const KindInfo &info = module.kinds[kind];
+    if (!sample->program.hasBackward && !info.isDeclared() &&
+        info.defines != slot::Output)
+      return;
+    proof::Row row;
+    row.kind = kind;
+    row.pipe = chunk.pipe;
+    row.stage = chunk.stage;
+    row.microbatch =
+        info.scope == KindScope::Microbatch
+            ? AffineDomain::checked(range.first + index, stmt->range)
+            : Action::noMicrobatch;
+    row.loop = currentLoop;
+    row.joined = inGroup && groupRows++ != 0;
+    row.sourceLoc = stmt->range.begin.raw;
+    rows->push_back(row);
+  }
+
+  void take(size_t place, const ast::Stmt *stmt) {
+    PendingEntry entry = state.queue[place];
+    if (entry.segment)
+      stop(Kind::Undecided, stmt->range,
+           "it takes one of many deferred actions, the number of which grows");
+    state.queue.erase(state.queue.begin() + place);
+    issue(entry, stmt, 1);
+  }
+
+  void issue(const PendingEntry &entry, const ast::Stmt *stmt, Affine count) {
+    Affine &issued = issuedOf(entry.chunk, entry.kind);
+    issued = issued + count;
+    ++progress;
+    emit(entry.kind, chunks[entry.chunk], entry.index, stmt);
+  }
+
+  void issueDeferred(const ast::ActionStmt *stmt, const ast::Expr *chunkArg,
+                     const ast::Expr *microbatch) {
+    size_t place = 0;
+    if (chunkArg || microbatch) {
+      size_t chunk = resolve(chunkArg, stmt->range);
+      Affine index;
+      if (microbatch)
+        index = evalInt(microbatch) - ranges[chunks[chunk].pipe.value].first;
+      for (; place != state.queue.size(); ++place) {
+        if (state.queue[place].segment)
+          break;
+        if (state.queue[place].chunk == chunk &&
+            (!microbatch ||
+             numbers.isZero(state.queue[place].index - index, stmt->range)))
+          break;
+      }
+    }
+    if (place == state.queue.size())
+      stop(Kind::Wrong, stmt->range, "what it takes is not pending");
+    take(place, stmt);
+  }
+
+  /// How many are deferred, of a chunk or of all.
+  Affine pendingOf(std::optional<size_t> chunk, SourceRange place) const {
+    Affine count;
+    for (const PendingEntry &entry : state.queue) {
+      if (entry.segment == noSegment)
+        numbers.peelPrologue(place, "it counts what grows in a loop");
+      if (!chunk || entry.chunk == *chunk)
+        count = count + (entry.segment ? Affine{1, 1, 0} : 1);
+    }
+    return count;
+  }
+
+  /// The deferred actions above the lag.
+  void issueOverdue(const ast::Stmt *stmt) override {
+    if (!defer.active || !defer.lag)
+      return;
+    while (!state.queue.empty() &&
+           numbers.isNonNegative(pendingOf(std::nullopt, stmt->range) -
+                                     *defer.lag - 1,
+                                 stmt->range))
+      take(0, stmt);
+  }
+
+  void drain(const ast::DrainStmt *stmt) override {
+    std::optional<size_t> chunk;
+    if (stmt->chunk)
+      chunk = resolve(stmt->chunk, stmt->range);
+    std::vector<PendingEntry> rest, queue = std::move(state.queue);
+    uint32_t open = 0; // The segment that is taken.
+    for (const PendingEntry &entry : queue) {
+      if (chunk && entry.chunk != *chunk) {
+        rest.push_back(entry);
+        continue;
+      }
+      if (entry.segment && (numbers.inLoop || entry.segment == noSegment))
+        stop(Kind::Undecided, stmt->range, "a loop takes what loops deferred");
+      if (!entry.segment) {
+        issue(entry, stmt, 1);
+        continue;
+      }
+      numbers.inLoop = true;
+      // No loop of its iterations can begin, or end, elsewhere.
+      numbers.steadyLoop = {stmt->id, {}, AffineDomain::maxPeeled + 1};
+      if (std::exchange(open, entry.segment) != entry.segment)
+        openLoop();
+      currentLoop = loops.size() - 1;
+      issue(entry, stmt, {1, 1, 0});
+      numbers.inLoop = false;
+      currentLoop = proof::noLoop;
+    }
+    state.queue = std::move(rest);
+  }
+
+  AbstractValue counter(Builtin id, KindId kind, const ast::Expr *arg,
+                        SourceRange place) override {
+    if (id == Builtin::Ranks && sample)
+      return {sample->program.numRanks};
+    if (id == Builtin::Ranks)
+      stop(Kind::Undecided, place, "the head asks for the ranks");
+    if (id == Builtin::Issued)
+      return {issuedOf(chunkFor(kind, arg, place), kind)};
+    if (id == Builtin::Pending)
+      return {pendingOf(arg ? std::optional(resolve(arg, place)) : std::nullopt,
+                        place),
+              0};
+    if (!arg && padded.size() == 1)
+      return {padded.front(), 0};
+    if (arg && type(arg) == Type::Pipe)
+      return {
+          padded[sample
+                     ->parts[numbers.constant(evalInt(arg), place, "the pipe")]
+                     .stages.front()
+                     .pipe.value],
+          0};
+    return {padded[chunks[resolve(arg, place)].pipe.value], 0};
+  }
+
+  static constexpr uint32_t noSegment = 0xFFFFFFFF;
+
+  const Schedule &schedule;
+  const Family &family;
+  ArrayRef<ParamValue> values;
+  ArrayRef<TripCounts> counts;
+  PeelHints hints;
+  TripCounts *tripCountsOut;
+
+  std::vector<proof::MicrobatchRange> ranges; ///< By pipe.
+  std::vector<Affine> padded;                 ///< By pipe.
+  std::vector<const PipeDecl *> declOf;       ///< By pipe.
+  size_t loopPipes = 0;
+  std::vector<std::vector<proof::Row>> ranks;
+
+  // Of the rank that is laid out.
+  uint32_t number = 0;
+  std::vector<Chunk> chunks;
+  State state;
+  std::vector<proof::Row> *rows = nullptr;
+  std::vector<SteadyLoop> loops; ///< By number.
+  uint32_t currentLoop = proof::noLoop;
+  uint32_t segments = 1;
+  std::map<uint32_t, size_t> occurrences; ///< Of `while`, by statement.
+  uint64_t progress = 0;
+};
+
+} // namespace
+
+Outcome
+family::expandSymbolically(const Module &module, const Schedule &schedule,
+                           ArrayRef<ParamValue> values, const Family &family,
+                           const Instance *sample, ArrayRef<TripCounts> counts,
+                           const PeelHints &hints, TripCounts *tripCountsOut) {
+  try {
+    return Run(module, schedule, values, family, sample, counts, hints,
+               tripCountsOut)
+        .run();
+  } catch (Stop &stopped) {
+    return std::move(stopped.outcome);
+  }
+}

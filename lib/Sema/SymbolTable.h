@@ -1,0 +1,155 @@
+// The names in sight, each in the space that its place in the text chooses.
+#pragma once
+
+#include "ppcc/Sema/Module.h"
+#include "ppcc/Sema/Observer.h"
+
+#include "llvm/Support/SaveAndRestore.h"
+
+namespace ppcc::sema {
+
+/// Where a word is looked up: as a value, as what an expression calls, as a
+/// statement (an action or a block), behind `with`, `placement` or `import`.
+enum class NameSpace : uint8_t {
+  Value,
+  Function,
+  Statement,
+  Rule,
+  Placement,
+  Schedule
+};
+
+/// The functions and counters of the language, by Builtin.
+inline constexpr StringRef builtinNames[] = {
+    "min",    "max",    "abs",     "len",    "sum",
+    "layout", "issued", "pending", "padded", "ranks"};
+std::optional<Builtin> findBuiltin(StringRef name);
+/// Whether the name is that of a builtin that stands for a value by itself.
+bool isCounter(StringRef name);
+
+/// What a name stands for.
+struct Symbol {
+  /// `Each`: a name for each rank, stage or microbatch.
+  enum class Binder : uint8_t { Declaration, Each, Loop, Let };
+  uint32_t index = 0; ///< A slot, or a row of a table of the module.
+  ExprInfo::Ref ref = ExprInfo::Ref::None; ///< Of a value, as is the type.
+  Type type = Type::Error;
+  Binder binder = Binder::Declaration;
+  bool isKind = false;    ///< Of a statement: an action, and no block.
+  bool isForward = false; ///< Announced, but not defined yet.
+  bool isUsed = false;
+  SourceRange range;
+};
+
+/// What is checked as a whole and has locals of its own: a function, a block, a
+/// rule, the head of a schedule, the body of `on rank`.
+struct Frame {
+  NameSpace space = NameSpace::Value;
+  ast::Identifier name; ///< Empty text for what cannot be called.
+  bool onRank = false;
+  bool inOverlap = false;
+  uint32_t numLocals = 0;
+  uint32_t currentDepth = 0, evalDepth = 0;
+  const ast::Stmt *structural =
+      nullptr; ///< The first statement that cannot stand in a group.
+};
+
+class SymbolTable {
+public:
+  SymbolTable(const KindTable &kinds, DiagnosticEngine &diags)
+      : kinds(kinds), diags(diags), scopes(1) {}
+
+  /// Names defined during its life go out of sight at its end.
+  class Scope {
+  public:
+    explicit Scope(SymbolTable &names) : names(names) {
+      names.scopes.emplace_back();
+    }
+    ~Scope() { names.leave(); }
+    Scope(const Scope &) = delete;
+
+  private:
+    SymbolTable &names;
+  };
+
+  /// A scope with locals of its own.
+  class FrameScope {
+  public:
+    FrameScope(SymbolTable &names, Frame inner)
+        : names(names), frame(names.frame, inner), scope(names) {}
+    /// Of the evaluation of all that was checked in it.
+    uint32_t depth() const { return names.frame.evalDepth + 1; }
+
+  private:
+    SymbolTable &names;
+    llvm::SaveAndRestore<Frame> frame;
+    Scope scope;
+  };
+
+  /// What a word stands for, from the innermost scope outwards; null, and
+  /// reported, when it is only declared further down, and null when it is
+  /// nothing. `isReported` then tells which.
+  Symbol *find(NameSpace space, const ast::Identifier &name, bool &isReported);
+  /// The same without a report.
+  Symbol *find(NameSpace space, StringRef name);
+
+  /// Reports a name that its scope has already, or that belongs to the
+  /// language.
+  void define(NameSpace space, const ast::Identifier &name, Symbol symbol);
+  uint32_t defineLocal(const ast::Identifier &name, Type type,
+                       Symbol::Binder binder = Symbol::Binder::Declaration) {
+    return defineValue(name, ExprInfo::Ref::Local, frame.numLocals, type,
+                       binder);
+  }
+  uint32_t defineGlobal(const ast::Identifier &name, Type type,
+                        Symbol::Binder binder = Symbol::Binder::Declaration) {
+    return defineValue(name, ExprInfo::Ref::Global, numGlobals, type, binder);
+  }
+  /// Enters a name whatever its scope has.
+  void redefine(NameSpace space, const ast::Identifier &name, Symbol symbol) {
+    symbol.range = name.range;
+    observe(space, symbol);
+    scopes.back()[key(space, name.text)] = symbol;
+  }
+  void redefined(const ast::Identifier &name, SourceRange first);
+  /// Enters what stands further down in this scope, to say more than "unknown".
+  void declareForward(ArrayRef<const ast::Stmt *> items);
+  /// All names of a space, sorted, and behind them those of the language.
+  std::vector<StringRef> visible(NameSpace space) const;
+
+  /// Reports what is no error but seems to be none that was meant: hidden and
+  /// unused names.
+  void reportWarnings();
+
+  /// Notes that a word means the name that is in sight, if there is one.
+  void recordUse(NameSpace space, const ast::Identifier &name) {
+    if (Symbol *symbol = observer ? find(space, name.text) : nullptr)
+      observer->use(name.range, symbol->range);
+  }
+
+  Frame frame;
+  uint32_t numGlobals = 0;
+  Observer *observer = nullptr; ///< May be null.
+
+private:
+  using Key = std::pair<unsigned, StringRef>;
+  static Key key(NameSpace space, StringRef name) {
+    return {unsigned(space), name};
+  }
+  uint32_t defineValue(const ast::Identifier &name, ExprInfo::Ref ref,
+                       uint32_t &count, Type type, Symbol::Binder binder);
+  void leave();
+  void observe(NameSpace space, const Symbol &symbol) const;
+
+  struct PendingWarning {
+    StringRef name;
+    SourceRange range, hidden; ///< Nothing is hidden by what is unused.
+  };
+
+  const KindTable &kinds;
+  DiagnosticEngine &diags;
+  std::vector<DenseMap<Key, Symbol>> scopes;
+  std::vector<PendingWarning> warnings;
+};
+
+} // namespace ppcc::sema

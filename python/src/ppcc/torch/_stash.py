@@ -1,0 +1,213 @@
+"""What a stage keeps of a microbatch between its forward and its backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from .._program import Action
+from ._errors import UsageError
+from ._shapes import TensorInfo
+from ._streams import Streams
+
+
+@dataclass(slots=True)
+class Stash:
+    """The ends of the graph of a forward, and what else its backward needs."""
+
+    inputs: dict[int, tuple[Any, ...]]
+    """By the stage that made them; leaves of the graph. What a step is given has -1, and need not be tensors."""
+    outputs: tuple[Tensor, ...]
+    """At a last stage the loss; nothing before a recomputation."""
+    infos: tuple[TensorInfo, ...]
+    """What the outputs are."""
+    weights: Callable[[], None] | None = None
+    """What W has to do."""
+    memory: OffloadedTensors | None = None
+    """Where it is to be offloaded."""
+    random: RandomState | None = None
+    """Where it is to be recomputed."""
+    on_side: bool = False
+    """Whether its forward ran beside a backward, on the side stream."""
+
+    def arguments(self) -> list[Any]:
+        """The inputs in the order of the stages that made them."""
+        return [value for source in sorted(self.inputs) for value in self.inputs[source]]
+
+    def tensors(self) -> list[Tensor]:
+        """Those inputs that are tensors."""
+        return [value for value in self.arguments() if isinstance(value, Tensor)]
+
+    def ready(self, action: Action) -> Stash:
+        """Itself, for an action that reads it."""
+        if self.memory is not None and self.memory.is_offloaded:
+            raise UsageError(f"{action} needs what is still on the host: let its RELOAD come first")
+        if self.memory is not None:
+            self.memory.wait_copies()
+        return self
+
+    def release_outputs(self) -> None:
+        """Lets go of the outputs; the backward starts from stand-ins that have no memory."""
+        self.outputs = tuple(map(graph_placeholder, self.outputs))
+
+
+class RandomState:
+    """The state of the generators when it is made."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device if device.type == "cuda" else None
+        self._host = torch.get_rng_state()
+        self._cuda = None if self._device is None else torch.cuda.get_rng_state(self._device)
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """What draws here draws as it did from that state; behind it the generators go on as if nothing had been."""
+        with torch.random.fork_rng([] if self._device is None else [self._device]):
+            torch.set_rng_state(self._host)
+            if self._device is not None and self._cuda is not None:
+                torch.cuda.set_rng_state(self._cuda, self._device)
+            yield
+
+
+class OffloadedTensors:
+    """The memory that a forward keeps for its backward, which can move to the host and come back.
+
+    `stays` are tensors whose memory is not its own: weights, the batch. With streams copies are theirs, and nobody waits for
+    one but a stream that reads it.
+    """
+
+    def __init__(self, stays: Iterable[Tensor], streams: Streams | None = None) -> None:
+        self._streams = streams
+        self._stays = {_address(tensor) for tensor in stays if _is_plain(tensor)}
+        self._blocks: dict[int, _Block] = {}
+        self._inputs: list[tuple[Tensor, _Part]] = []
+        self.is_offloaded = False
+
+    def saving_hooks(self) -> torch.autograd.graph.saved_tensors_hooks:
+        """A context in which autograd saves here."""
+        return torch.autograd.graph.saved_tensors_hooks(self._pack, _unpack)
+
+    def offload(self, inputs: Iterable[Tensor]) -> None:
+        """Moves everything to the host, that of the inputs too."""
+        for tensor in inputs:
+            part = self._pack(tensor)
+            if isinstance(part, _Part):
+                self._inputs.append((tensor, part))
+                tensor.data = _empty_like(tensor)
+        for block in self._blocks.values():
+            block.offload(self._streams)
+        self.is_offloaded = True
+
+    def reload(self) -> None:
+        """Brings everything back."""
+        for block in self._blocks.values():
+            block.reload(self._streams)
+        for tensor, part in self._inputs:
+            tensor.data = part.tensor()
+        self._inputs.clear()
+        self.is_offloaded = False
+
+    def wait_copies(self) -> None:
+        """What runs on this stream from now on may read everything."""
+        if self._streams is not None:
+            for block in self._blocks.values():
+                block.wait_copy(self._streams)
+
+    def _pack(self, tensor: Tensor) -> Tensor | _Part:
+        if not _is_plain(tensor) or _address(tensor) in self._stays:
+            return tensor
+        # A block keeps its memory, so that the address stands for it.
+        block = self._blocks.setdefault(_address(tensor), _Block(_bytes(tensor)))
+        return _Part(block, tensor.dtype, int(tensor.storage_offset()), tensor.size(), tensor.stride())
+
+
+class _Block:
+    """A piece of memory, on the device or on the host."""
+
+    def __init__(self, content: Tensor) -> None:
+        self.content = content
+        self._device = content.device
+        self._there: Any = None
+
+    def offload(self, streams: Streams | None) -> None:
+        if streams is None:
+            self.content = torch.empty_like(self.content, device="cpu").copy_(self.content)
+        else:
+            self.content, self._there = streams.offload(self.content)
+
+    def reload(self, streams: Streams | None) -> None:
+        if streams is None:
+            self.content = torch.empty_like(self.content, device=self._device).copy_(self.content)
+        else:
+            self.content, self._there = streams.reload(self.content, self._device, self._there)
+
+    def wait_copy(self, streams: Streams) -> None:
+        if self._there is not None:
+            streams.wait_copy(self.content, self._there)
+
+
+@dataclass(slots=True, frozen=True)
+class _Part:
+    """A tensor in a block."""
+
+    block: _Block
+    dtype: torch.dtype
+    offset: int
+    size: torch.Size
+    stride: tuple[int, ...]
+
+    def tensor(self) -> Tensor:
+        return _over(self.block.content, self.dtype, self.offset, self.size, self.stride)
+
+
+def _unpack(saved: Tensor | _Part) -> Tensor:
+    return saved.tensor() if isinstance(saved, _Part) else saved
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether it is bytes and a shape, and no subclass with more to it."""
+    return type(tensor) in (Tensor, torch.nn.Parameter) and tensor.layout == torch.strided
+
+
+def _address(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    storage = tensor.untyped_storage()
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage, 0, (storage.nbytes(),), (1,))
+
+
+def _over(memory: Tensor, dtype: torch.dtype, offset: int, size: torch.Size, stride: tuple[int, ...]) -> Tensor:
+    """A tensor in this memory, which is no view, so that autograd may detach it."""
+    made = torch.empty(0, dtype=dtype, device=memory.device)
+    return made.set_(memory.untyped_storage(), offset, size, stride)
+
+
+def _empty_like(tensor: Tensor) -> Tensor:
+    """A tensor of the same shape with the memory of one number."""
+    one = torch.zeros(1, dtype=tensor.dtype, device=tensor.device)
+    return _over(one, tensor.dtype, 0, tensor.size(), (0,) * tensor.ndim)
+
+
+class _GraphPlaceholder(torch.autograd.Function):
+    """A hollow tensor with the place of another one in the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return _empty_like(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return gradient
+
+
+def graph_placeholder(tensor: Tensor) -> Tensor:
+    """A tensor without memory of its own that has the place of another one in the graph."""
+    apply: Any = _GraphPlaceholder.apply
+    return cast(Tensor, apply(tensor))

@@ -1,0 +1,225 @@
+"""Refuses stages whose gradients would be wrong in a pipeline, or which `I` and `W` cannot split.
+
+A stage runs several forwards before the first backward. `I` and `W` run its graph in two parts (_split.py), through
+torch.autograd.grad, which leaves gradients to its caller:
+
+    hook                                                          with B   with I and W
+    full backward hooks of modules, hooks on weights and inputs   once     once
+    hooks on a tensor or node from which W starts                 once     twice: W starts from what I had made of it
+    hooks behind the accumulation of a weight's gradient          once     never
+    backward hooks of the old kind (register_backward_hook)       once     twice
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+from torch import Tensor, nn
+from torch.autograd.graph import Node, get_gradient_edge, saved_tensors_hooks
+
+from .._program import Program
+from ._errors import UsageError
+
+USE_FULL_BACKWARD = "use a schedule that has B in the place of I and W"
+UNWRAP = "give the module inside of it, and groups={'data_parallel': GROUP}, over which the Runtime averages"
+USE_FULLY_SHARD = "call torch.distributed.fsdp.fully_shard(stage) in its place"
+UNSUPPORTED_WRAPPERS = {
+    "DistributedDataParallel": UNWRAP,
+    "DDP": UNWRAP,  # torch.distributed._composable.replicate
+    "ShardedDataParallel": UNWRAP,
+    "DeepSpeedEngine": UNWRAP,
+    "FullyShardedDataParallel": USE_FULLY_SHARD,
+    "MegatronFSDP": USE_FULLY_SHARD,
+}
+"""By the names of classes, of whatever package, that expect one backward after each forward: what to do instead."""
+
+
+def check_slices(program: Program, client: str) -> None:
+    """Raises UsageError for a program whose microbatches are slices of sequences."""
+    for pipe in program.pipes:
+        if pipe.slices > 1:
+            raise UsageError(
+                f"each {pipe.slices} microbatches of `{program.schedule}` are slices of one sequence, but {client} would train each as a "
+                "sample of its own, without the keys and values of the slices before it: use a schedule of whole sequences"
+            )
+
+
+def check_stage(
+    module: nn.Module, label: str, *, has_split_backward: bool, ignore_package: str = "ppcc.", unsupported: Mapping[str, str] = UNSUPPORTED_WRAPPERS
+) -> None:
+    """Raises UsageError for a module that cannot be trained as a stage, as far as can be seen without running it.
+
+    `splits`: its backward is I and W. Wrappers and hooks of the package `trusted` are left to the caller.
+    """
+    for name, part in module.named_modules():
+        where = f"`{name}` of {label}" if name else label
+        for base in type(part).__mro__:
+            if base.__name__ in unsupported and not base.__module__.startswith(ignore_package):
+                raise UsageError(
+                    f"{where} is a {base.__name__}, which expects one backward after each forward, but a pipeline runs several "
+                    f"forwards first: {unsupported[base.__name__]}"
+                )
+        if has_split_backward:
+            if any(base.__name__ == "OptimizedModule" for base in type(part).__mro__) or _is_compiled(part):
+                raise UsageError(compiled_stage_message(where))
+            if part._backward_hooks and not part._is_full_backward_hook:
+                raise UsageError(f"{where} has a hook that I and W would call twice: use register_full_backward_hook()")
+    for name, weight in module.named_parameters():
+        where = f"`{name}` of {label}"
+        if hasattr(weight, "_in_backward_optimizers"):
+            raise UsageError(
+                f"the optimizer of {where} steps inside of the backward, but a pipeline needs the old weights for the next "
+                "microbatches: let it step behind Runtime.step()"
+            )
+        if has_split_backward and weight.requires_grad:
+            _check_hooks(weight, where, ignore_package)
+
+
+def _is_compiled(part: nn.Module) -> bool:
+    """By module.compile(), or by torch.compile of its forward."""
+    return part._compiled_call_impl is not None or hasattr(part.forward, "_torchdynamo_orig_callable")
+
+
+def compiled_stage_message(where: str) -> str:
+    """What is wrong with a compiled part."""
+    return f"{where} is compiled by torch.compile, whose backward runs whole, but the program has I and W: leave it as it is, or {USE_FULL_BACKWARD}"
+
+
+def _check_hooks(weight: nn.Parameter, where: str, ignore_package: str) -> None:
+    node = get_gradient_edge(weight).node
+    found = [*(weight._post_accumulate_grad_hooks or {}).values(), *_hooks(node)]
+    found += [hook for hook in (weight._backward_hooks or {}).values() if "register_multi_grad_hook" in getattr(hook, "__qualname__", "")]
+    for hook in found:
+        if not _is_from(hook, ignore_package):
+            raise UsageError(
+                f"{where} has a hook behind the accumulation of its gradient, which I and W do not call: use Tensor.register_hook(), or "
+                f"{USE_FULL_BACKWARD}"
+            )
+
+
+def _hooks(node: Node) -> list[Callable[..., Any]]:
+    """Those registered on the node itself, which share a dictionary with each new one."""
+    found: list[Callable[..., Any]] = []
+    for register in (node.register_hook, node.register_prehook):
+        handle: Any = register(_noop_hook)
+        found += [hook for hook in handle.hooks_dict_ref().values() if hook is not _noop_hook]
+        handle.remove()
+    return found
+
+
+def _is_from(hook: Callable[..., Any], package: str) -> bool:
+    """Those of PyTorch itself, such as fully_shard's, may run twice."""
+    return str(getattr(hook, "__module__", "")).startswith(package)
+
+
+def _noop_hook(*gradients: Any) -> None:
+    pass
+
+
+@dataclass(slots=True)
+class ForwardRecord:
+    """What a forward did."""
+
+    hooked: set[Node] = field(default_factory=set)
+    """Nodes whose tensors got hooks."""
+    recomputes: bool = False
+    """Whether it saved tensors through hooks of a checkpoint."""
+
+
+@contextmanager
+def record_forward() -> Iterator[ForwardRecord]:
+    """Notes what forwards inside of it do, for check_graph()."""
+    record = ForwardRecord()
+    enter: Any = saved_tensors_hooks.__enter__
+    register: Any = Tensor.register_hook
+
+    def entered(hooks: saved_tensors_hooks) -> Any:
+        names = [f"{getattr(of, '__module__', '')} {getattr(of, '__qualname__', '')}" for of in (type(hooks), hooks.pack_hook)]
+        record.recomputes |= any("checkpoint" in name.lower() for name in names)
+        return enter(hooks)
+
+    def registered(tensor: Tensor, hook: Callable[..., Any]) -> Any:
+        if tensor.grad_fn is not None and not _is_from(hook, "torch."):
+            record.hooked.add(tensor.grad_fn)
+        return register(tensor, hook)
+
+    with mock.patch.object(saved_tensors_hooks, "__enter__", entered), mock.patch.object(Tensor, "register_hook", registered):
+        yield record
+
+
+def check_graph(
+    record: ForwardRecord, outputs: Sequence[Tensor], inputs: Sequence[Any], weights: Sequence[nn.Parameter], label: str, *, recomputes: bool = False
+) -> None:
+    """Raises UsageError where the graph of a forward cannot be split into I and W. It may be recomputed for each weight, which is
+    slow and right, where the client `recomputes`."""
+    nodes = _topological_order([tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None])
+    if any(type(node).__name__ == "CompiledFunctionBackward" for node in nodes):
+        raise UsageError(compiled_stage_message(f"a part of {label}"))
+    if (record.recomputes and not recomputes) or any(map(_runs_nested_backward, nodes)):
+        raise UsageError(
+            f"{label} checkpoints activations, which I and W would recompute again for each weight: {USE_FULL_BACKWARD}, or let the program "
+            "recompute (rules='recompute') in the place of the stage"
+        )
+    for node in _split_nodes(nodes, inputs, weights):
+        if node in record.hooked or not all(_is_from(hook, "torch.") for hook in _hooks(node)):
+            raise UsageError(
+                f"{label} has a hook on the result of {node.name().removesuffix('Backward0')}, from which W starts, so it would run twice: put "
+                f"it on the weight or on the input of that operation, or {USE_FULL_BACKWARD}"
+            )
+
+
+def check_no_nested_backward(outputs: Sequence[Tensor], label: str) -> None:
+    """Raises UsageError for a graph that PyTorch's runtime runs once more to find shapes, and so adds to gradients."""
+    if any(map(_runs_nested_backward, _topological_order([tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]))):
+        raise UsageError(
+            f"{label} runs a backward inside of an autograd function, which PyTorch's runtime would also do to find shapes: use "
+            "torch.utils.checkpoint with use_reentrant=False"
+        )
+
+
+def _topological_order(roots: Sequence[Node]) -> list[Node]:
+    """The graph, each node behind those that it hands gradients to."""
+    found: dict[Node, None] = {}
+    left = [(node, False) for node in roots]
+    while left:
+        node, is_done = left.pop()
+        if is_done:
+            found[node] = None
+        elif node not in found:
+            left.append((node, True))
+            left += [(next_node, False) for next_node, _ in node.next_functions if next_node is not None and next_node not in found]
+    return list(found)
+
+
+def _runs_nested_backward(node: Node) -> bool:
+    """Whether it runs another backward inside, as a reentrant checkpoint does."""
+    function = getattr(type(node), "_forward_cls", None)
+    if function is None:
+        return False
+    code = getattr(function.backward, "__code__", None)
+    names = set() if code is None else set(code.co_names)
+    return "checkpoint" in function.__name__.lower() or {"backward", "enable_grad"} <= names
+
+
+def _split_nodes(nodes: Sequence[Node], inputs: Sequence[Any], weights: Sequence[nn.Parameter]) -> list[Node]:
+    """Where the way of a weight's gradient leaves that of the inputs."""
+    reaches_input = {_leaf(tensor) for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad}
+    reaches_weight = {_leaf(weight) for weight in weights if weight.requires_grad}
+    starts = []
+    for node in nodes:
+        following = [next_node for next_node, _ in node.next_functions if next_node is not None]
+        if not reaches_input.isdisjoint(following):
+            reaches_input.add(node)
+        if not reaches_weight.isdisjoint(following):
+            reaches_weight.add(node)
+        if node in reaches_input and any(other in reaches_weight and other not in reaches_input for other in following):
+            starts.append(node)
+    return starts
+
+
+def _leaf(tensor: Tensor) -> Node:
+    return get_gradient_edge(tensor).node
