@@ -1,4 +1,19 @@
-// Lower bounds on the time of every order of a workload.
+// Computes lower bounds on the makespan, or the span, of every order of a
+// placement.
+//
+// Algorithm: for each rank the one-machine bound head + work + tail (J.
+// Carlier, EJOR 11, 1982). A fractional knapsack (G. B. Dantzig, Oper. Res. 5,
+// 1957) limits the work that memory allows before the first gradient and after
+// the last forward or gradient. Two more bounds use memory: memory times time
+// (energetic reasoning, Baptiste et al. 2001), and, for a rank with one stage,
+// rounds of as many microbatches as fit.
+// Invariant: each bound relaxes the problem, so no order is shorter; the
+// largest is taken.
+// Cost: O(stages + edges) apart from sorts and searches, and at most 2 * 4097
+// steps a rank that count whole microbatches in memory.
+// Example: P = 4, M = 8, F = 1, B = 2, no latency.
+//   rank 3: head 3 (F on ranks 0 to 2), work 8 * 3 = 24, tail 6 (B on ranks 2
+//   to 0): 33. This is the makespan of 1F1B, (M + P - 1) * 3.
 #include "ppcc/Analysis/ResourceBound.h"
 
 using namespace ppcc;

@@ -1,4 +1,19 @@
-// Finds loops in orders.
+// Compresses a sequence of symbols to nested loops.
+//
+// Algorithm: greedy off-line substitution (Apostolico and Lonardi 2000). Each
+// pass finds the repetitions of a body of at most 64 items (the runs of Main
+// and Lorentz 1984) by comparing each item with the one a period later. It
+// replaces the run that saves most by a loop, and folds the body of that loop
+// likewise. Bodies are hash-consed: equal bodies have equal numbers, so that
+// two items compare in O(1). `Fold` says which run goes first; RunsFirst joins
+// equal neighbours before the first pass.
+// Invariant: expanding all loops gives the sequence.
+// Cost: O(64 * items) a pass, and each pass removes at least one item.
+// WidestLast also tests whether bodies are loops themselves.
+//
+// Example: F F B F B F B B.
+// Fold::Longest saves 4 items with period 2: F, 3 x (F B), B.
+// Fold::RunsFirst has joined F F and B B: 2 x F, 2 x (B F), 2 x B.
 #include "ppcc/Decompile/ScheduleText.h"
 
 using namespace ppcc;

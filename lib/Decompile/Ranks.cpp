@@ -1,4 +1,19 @@
-// What ranks do: one text for ranks that differ in how often loops turn.
+// Writes one text for ranks that differ only in the trip counts of their loops.
+//
+// Algorithm: a cover is a text with loops and the ranks that it fits, with
+// their trip counts. It grows rank by rank: counts are extrapolated, taken from
+// a text of the same shape, or fitted by dynamic programming (tripCountsOf). A
+// shortest-path DP over the ranks then chooses the cheapest pieces of covers. A
+// piece is consecutive ranks; its counts are formulas or lists over the ranks.
+// writeRanks() also tries every second and third rank apart, and each phase
+// apart, and keeps the shortest text.
+// Invariant: with the counts of a rank, its cover unfolds to its actions.
+// Cost: at most 4 covers a rank, so at most 8 * ranks^2 trial texts in a DP.
+//
+// Example: 1F1B, P = 4, M = 8, without phases.
+// Rank 0: 4 x F  4 x (B F)  4 x B; rank 2: 2 x F  6 x (B F)  2 x B.
+// Rank 3: 8 x (F B), which is also 1 x F  7 x (B F)  1 x B.
+// All ranks: (4 - r) x F  (4 + r) x (B F)  (4 - r) x B.
 #include "Formula.h"
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 #include "ppcc/Decompile/ScheduleText.h"

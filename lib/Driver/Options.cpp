@@ -286,10 +286,9 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
                                "What the schedule runs on, likewise");
                 });
   forPrograms(parser, options, [&] {
-    parser.value(
-        "--layout", "LAYERS", request.layout,
-        "The layers of each stage, as in `E|(tt|)*3,m|L`, or how to "
-        "cut those of the model: evenly, by-cost");
+    parser.value("--layout", "LAYERS", request.layout,
+                 "The layers of each stage, as in `E|(tt|)*3,m|L`, or how to "
+                 "cut those of the model: evenly, by-cost");
     parser.repeated(
         "--with", "RULE", request.rules,
         "Follow this rule, such as recompute(2, 1), behind those of "
@@ -365,9 +364,8 @@ static void addCommonOptions(OptionParser &parser, Options &options) {
 }
 
 static void addTimeline(OptionParser &parser, Options &options) {
-  parser.flag(
-      "--timeline", options.timeline,
-      "Draw a timeline on standard error, beside the output");
+  parser.flag("--timeline", options.timeline,
+              "Draw a timeline on standard error, beside the output");
 }
 
 /// What says which passes run is no pipeline beside one.

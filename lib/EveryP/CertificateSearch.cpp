@@ -1,5 +1,19 @@
-// Times of all actions by linear programs: those that fail at a corner or along
-// a ray of what is to be shown are asked to hold there, until none is left.
+// Searches for a certificate: affine start times of all actions, the makespan,
+// and Farkas multipliers for all proof obligations.
+//
+// Algorithm: affine scheduling (Feautrier 1992) by cutting planes (Kelley
+// 1960). TimeSearch minimizes each obligation over its premises; where it fails
+// at a vertex or along a ray, that is a new constraint on the coefficients of
+// the times; it repeats until none fails. For more than maxUnknowns units,
+// SampleRuns interpolates times of small instances first. boundsOf, or
+// CriticalPredecessorSearch by case splits, finds why a makespan is exact.
+// Invariant: the search is not trusted; it returns only what faultOf accepts.
+// Cost: a TimeSearch solves at most maxRounds linear programs for times, each
+// with at most cutsPerRound constraints more; Simplex::maxWork bounds them all.
+// Example: F of gpipe on rank r at a + b P + c M + d r + e j, at first all 0:
+//   F j + 1 after F j on a rank fails: new constraint e >= 1;
+//   F j on rank r after F j on rank r - 1 fails: new constraint d >= 1;
+//   the solution r + j satisfies both.
 #include "ppcc/EveryP/CertificateSearch.h"
 #include "Simplex.h"
 

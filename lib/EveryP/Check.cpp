@@ -1,4 +1,19 @@
-// What must be shown of statements, and whether it is.
+// Checks a certificate for all P and M of a region: that each slot is filled
+// once, that no rank deadlocks, and that the makespan is as claimed.
+//
+// Algorithm: ObligationGenerator lists the proof obligations, implications
+// between affine forms. faultOf checks each by its multipliers (Farkas' lemma,
+// 1902; Schrijver 1986): scale * goal = rest + sum of multiplier * premise.
+// Invariant: rest and multipliers are non-negative, so this identity of integer
+// coefficients shows the goal wherever all premises are non-negative. With
+// scale 0 and rest > 0 it shows that this is nowhere. Start times grow by a
+// duration of at least 1 along each wait, which excludes cycles.
+// Cost: O(rows^2) obligations besides those of critical predecessors; each
+// takes O(premises) additions of forms.
+// Example: M - 1 >= 0 and P - 2 >= 0 imply M + P - 3 >= 0:
+//   multipliers 1, 1, rest 0, scale 1.
+//   F j at r + j, of duration 1, ends before F j + 1 on its rank starts: the
+//   goal (r + j + 1) - (r + j) - 1 is 0; multipliers and rest 0, scale 1.
 #include "ppcc/EveryP/Certificate.h"
 
 using namespace ppcc;
@@ -119,7 +134,8 @@ private:
       std::sort(sorted.begin(), sorted.end());
       if (sorted != found)
         throw std::invalid_argument("actions are left out");
-      const every::Pipe &pipe = statements.pipes[ranks.chunks[std::get<1>(key)].pipe];
+      const every::Pipe &pipe =
+          statements.pipes[ranks.chunks[std::get<1>(key)].pipe];
       Form reached = pipe.first;
       for (size_t i = 0, next; i != found.size(); i = next) {
         const std::vector<RowRef> &order = claimed->second;

@@ -1,3 +1,19 @@
+// Solves linear programs in exact rationals: feasibility and minimum, with
+// multipliers that prove infeasibility (Farkas' lemma) or the minimum (LP
+// duality), or with a ray along which the objective falls without bound.
+//
+// Algorithm: the general simplex of Dutertre and de Moura (2006) for
+// feasibility, then the primal simplex for the minimum. Both take the smallest
+// index (Bland 1977), so they terminate. Variables have no bounds; rows, which
+// are sums of them, have lower bounds.
+// Invariant: each basic variable equals its row of `table` times the nonbasic
+// variables, and each nonbasic row variable is at its lower bound.
+// Cost: O(rows * columns) a pivot; all pivots of a thread together change at
+// most maxWork entries, else WorkLimitReached.
+// Example: minimize x.
+//   x >= 2: minimum 2 with multiplier 1.
+//   x >= 2, -x >= -1: infeasible, multipliers 1, 1 (their sum is 0 >= 1).
+//   minimize -x instead, x >= 2: no minimum, ray 1.
 #include "Simplex.h"
 
 using namespace ppcc;

@@ -1,5 +1,19 @@
-// Runs the head and the body of `on rank` on affine forms. A question with two
-// answers divides the numbers; all ways are gone.
+// Expands a schedule for all P and M of a region: into classes of ranks whose
+// actions and trip counts are affine in P, M, the rank and the iteration.
+//
+// Algorithm: symbolic execution (King 1976) with backtracking over paths. Each
+// question is whether a form is >= 0; `implies` decides it by Farkas' lemma.
+// If both answers are possible, the run takes yes, and a later run no. Loops
+// are shown by induction as in Family/SymbolicExpand.cpp. A loop in which an
+// answer changes is divided there (index-set splitting, Griebl, Feautrier and
+// Lengauer 2000); a remainder divides iterations, ranks, or P and M.
+// Invariant: form >= 0 and -1 - form >= 0 exclude each other and cover all
+// integers, so the paths partition the region and its ranks.
+// Cost: at most maxPaths paths of FormDomain::maxSteps statements; a question
+// takes at most two linear programs.
+// Example: `if r < M { F; }` asks whether r - M >= 0:
+//   yes: the class 0 <= r <= P - 1, r - M >= 0, without actions;
+//   no:  the class 0 <= r <= P - 1, M - 1 - r >= 0, with F 0.
 #include "SymbolicExpand.h"
 #include "Simplex.h"
 #include "ppcc/Family/SymbolicEvaluator.h"

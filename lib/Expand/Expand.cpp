@@ -211,8 +211,8 @@ private:
         return false;
       if (!goOn)
         return true;
-      // Nothing but the counters changes, so an iteration that leaves them alone is
-      // the first of endlessly many.
+      // Nothing but the counters changes, so an iteration that leaves them
+      // alone is the first of endlessly many.
       uint64_t before = progress;
       size_t mark = evaluator.mark();
       if (!body(stmt->body))

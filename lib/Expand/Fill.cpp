@@ -1,3 +1,21 @@
+// Places deferred weight gradients (W) where ranks would idle and, under a cap
+// or a memory limit, decides how far forwards run ahead of backwards.
+//
+// Algorithm: event-driven list scheduling of all ranks. Under limits, a rank
+// runs a forward if its stage is below its cap and the banker's algorithm
+// (Dijkstra, EWD 108) finds the state safe, else a backward. If it must idle,
+// it runs a W of which at least half fits the gap, or any W if no end of the
+// gap is known. Caps follow Little's law (Oper. Res. 9, 1961): forwards in
+// flight = slices + rate * round trip.
+// Invariant: each grant leaves a safe state: the microbatches can end one by
+// one, oldest first. Without limits rows keep their order.
+// Cost: O(actions * log ranks * chunks * microbatches in flight), charged to
+// the evaluator.
+// Example: P = 4, F = I = 1, no latency, F holds 1 unit, limit 4 on each rank.
+//   round trips 6, 4, 2, 0 (from the end of F to the start of I)
+//   rate (4 - 1) / 6 = 1/2 on rank 0, the least of all ranks
+//   caps 1 + round trip / 2 = 4, 3, 2, 1
+// A gap of 2 is filled by a W of 3, as half of it fits, but not by one of 5.
 #include "Fill.h"
 
 #include "ppcc/Analysis/Durations.h"

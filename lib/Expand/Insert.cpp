@@ -1,4 +1,19 @@
-// Adds the actions that rules insert.
+// Adds the declared actions that `insert` items of rules ask for.
+//
+// Algorithm: advice weaving, as in aspect-oriented programming (Kiczales et
+// al., ECOOP 1997). For each insertion and rank, one scan notes the anchors and
+// the barriers, the rows that the new action must follow or precede. Each
+// anchor gets a position: its item, moved by the distance, clamped at the
+// barrier. A stable sort and a merge write the new rows.
+// Invariant: existing rows keep their order, groups stay whole, and an action
+// stays on its side of its anchor. A key (stage and microbatch, stage, or rank)
+// has one anchor: the first with `before`, the last with `after`.
+// Cost: O(rows + anchors * log anchors) an insertion, plus the evaluation of
+// condition and distance at each anchor.
+// Example: `insert R before B by 1;` where R must follow F.
+//   before: 0F0 0F1 0B0 0B1
+//   after:  0F0 0R0 0F1 0R1 0B0 0B1
+// `by 2` gives the same: R0 may not pass F0, nor R1 F1.
 #include "Insert.h"
 #include "Sites.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"

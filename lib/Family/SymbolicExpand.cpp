@@ -1,4 +1,20 @@
-// Runs the body of `on rank` on numbers that depend on n.
+// Expands a schedule whose free parameter is base + step n, for all n at once,
+// into one template: its rows are affine in n and the iteration j of a loop.
+//
+// Algorithm: symbolic execution (King 1976) of `on rank` on numbers
+// c + a n + b j. A loop whose trip count grows with n is peeled into prologue,
+// steady state and epilogue (modulo scheduling, Rau 1994). An iteration behind
+// the prologue yields the change of the state. The symbolic iteration j is the
+// inductive step: from state + j change it must reach state + (j + 1) change.
+// Where answers differ between n or iterations, AffineDomain throws a case
+// split or residue split, or a retry with more iterations peeled.
+// Invariant: by induction, the rows of iteration j are right for all j in 0..n.
+// Cost: such a loop's body runs for each peeled iteration and 2 unrollFactor
+// times more; all statements together run at most AffineDomain::maxSteps times.
+// Example: `repeat M { F; B; }` for M = 3 + n, peeled on both sides:
+//   prologue      F 0, B 0
+//   steady state  F 1 + j, B 1 + j for j = 0..n
+//   epilogue      F 2 + n, B 2 + n
 #include "ppcc/Family/SymbolicExpand.h"
 
 #include "HeadDependence.h"

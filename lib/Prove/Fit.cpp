@@ -1,3 +1,18 @@
+// Fits affine functions c + a n + b j to the values that rows of a template,
+// in iterations j, have in its programs of n = 1 and n = 2. It also inserts
+// messages into templates, peels loops, and lifts cycles of a program.
+//
+// Algorithm: affine interpolation, the guess of guess-and-check. The values at
+// (n, j) = (1, 0), (2, 0) and (1, 1) determine c, a and b. All other values of
+// the two programs must lie on the function; otherwise there is no fit.
+// Invariant: nothing fitted is trusted. proof::Checker checks times, orders
+// and cycles; isPlacementStable checks the places of messages.
+// Cost: a row has at most five values (a loop runs n + 1 times), so a fit is
+// linear in the rows of both programs.
+// Example: a row outside loops starts at 3 for n = 1 and at 5 for n = 2:
+//   a = 5 - 3 and c = 3 - a, so it starts at 1 + 2 n.
+//   A row in a loop starts at 4, 6 for n = 1 and at 4, 6, 8 for n = 2: 4 + 2 j.
+//   With 4, 6, 9 for n = 2 there is no fit.
 #include "Fit.h"
 
 #include "ppcc/Analysis/EventGraph.h"

@@ -1,3 +1,19 @@
+// Proves that a communication order places messages for all n where the
+// template has them. LatePlacementProof.cpp does so for the order `late`.
+//
+// Algorithm: an order by time or in sweeps is a list scheduler, whose times
+// are maxima of sums of earlier ones (max-plus equations; critical path method,
+// Kelley and Walker 1959). `fitValues` fits its times of n = 1 and 2 by affine
+// functions. MaximumCheck then shows each equation on its whole domain: the
+// value is at least each candidate, and everywhere equal to one. Then rows
+// must ascend lexicographically by the keys by which the scheduler sorts.
+// Invariant: values follow from earlier ones alone, so values that satisfy all
+// equations are those of the scheduler, and ascending rows are its order.
+// Cost: a few comparisons for each wait of a row, and for each pair of
+// neighbouring rows, whatever n is.
+// Example: a send of F j has latency 1 and no slack; F j ends at 2 + 2 j:
+//   it is due at 2 + 2 j; the message before it arrives at 3 + 2 (j - 1).
+//   Their maximum 2 + 2 j, plus 1, is the fitted arrival 3 + 2 j.
 #include "PlacementProof.h"
 
 #include "Fit.h"

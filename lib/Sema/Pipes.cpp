@@ -48,8 +48,8 @@ public:
   }
 
 private:
-  /// Adds a pipe, the one of iteration `i` if it stands in a loop. False when there
-  /// are too many.
+  /// Adds a pipe, the one of iteration `i` if it stands in a loop. False when
+  /// there are too many.
   bool build(const PipeDecl &decl, int64_t i) {
     if (head.pipes.size() == Program::maxPipes)
       return diags.report<diag::OutOfRange>(decl.range, "the number of pipes",

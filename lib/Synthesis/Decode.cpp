@@ -1,4 +1,21 @@
-// Makes an order out of priorities.
+// Builds an order of actions from a policy, within the memory of each rank.
+//
+// Algorithm: an event-driven parallel schedule-generation scheme (Kolisch
+// 1996). A heap holds the times at which ranks are free or an input arrives.
+// Each rank that is free starts its best action that is ready, or waits.
+//
+// Memory: the banker's algorithm (Dijkstra, EWD 108). isSafe() lets a forward
+// begin only if all microbatches in flight can still finish on the rank, the
+// oldest first. The later ones use what the earlier ones free.
+// Invariant: an action starts after all its sources have ended, and F and I
+// only with memory for them.
+// Cost: O(chunks) a decision, and O(chunks * microbatches in flight) for each
+// isSafe(). Strict keys also sort the actions of a rank.
+//
+// Example: stages 0 and 1 on ranks 0 and 1, M = 3, F = I = 1, no W. There is
+// memory for 2 activations on rank 0 and for 1 on rank 1; gradients first.
+// Rank 0: F0 F1 I0 F2 I1 I2, as 1F1B; F2 waits until I0 has freed memory.
+// Rank 1: F0 I0 F1 I1 F2 I2.
 #include "ppcc/Synthesis/Decode.h"
 
 using namespace ppcc;

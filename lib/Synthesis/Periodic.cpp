@@ -1,4 +1,19 @@
-// Orders that do the same for each microbatch, a while later.
+// Searches for orders that repeat with each microbatch, or group of them.
+//
+// Algorithm: cyclic scheduling, as in modulo scheduling (Rau 1994). A genome
+// gives the delay between stages, from which F and I get keys, the times at
+// which they are due. A microbatch is due `step` after the one before. A
+// steady-state evolutionary search by mutation keeps the 8 best genomes. It
+// screens genomes on few microbatches, and decodes the good ones on all.
+// Invariant: the decoder makes each order and the runner simulates it, so a bad
+// genome costs time but gives no wrong order. Fresh genomes on the grid get up
+// to 500 tries until no two F or I of a rank share a slot of the period.
+// Cost: 2/5 of the actions that the budget has left.
+//
+// Example: two ranks with one stage each, F = I = W = 1: period 3, slot 1.
+// Without delays F is due at 0, 1 and I at 3, 2 on ranks 0, 1. On rank 0,
+// 0 = 3 modulo 3, a collision. A hop of 1 before I makes that I due at 4.
+// Microbatch m is due 3 * m later. W has no key; its WaitPolicy places it.
 #include "Pool.h"
 #include "Random.h"
 

@@ -1,4 +1,18 @@
-// Small changes along critical paths.
+// Improves orders by local search.
+//
+// Algorithm: threshold accepting (Dueck and Scheuer 1990). A move shifts one
+// action along its rank's sequence, mostly on a random critical path; this
+// extends the swaps N1 of van Laarhoven, Aarts and Lenstra (1992). A move stays
+// if the value grows by at most a random part of the threshold, which falls
+// linearly to 0. Rounds restart from one of the best orders.
+// Invariant: an accepted order keeps each rank within its memory, as repair()
+// checks, and has no deadlock, as the simulation reaches its end.
+// Cost: O(actions of all ranks) a try, all within the budget.
+//
+// Example: two ranks with one stage each, M = 2, F = I = W = 1.
+// Rank 0: F F I W I W; rank 1: F I W F I W; makespan 8. The last F and I of
+// rank 1 are on the critical path. The first W of rank 1 moves two places
+// later: F I F I W W; makespan 7.
 #include "Pool.h"
 #include "Random.h"
 

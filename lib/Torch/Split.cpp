@@ -1,3 +1,19 @@
+// Splits a backward: I gives the gradients of the inputs, W those of weights.
+//
+// Algorithm: the split of Qi et al. (Zero Bubble, ICLR 2024); compare PyTorch's
+// torch/distributed/pipelining/_backward.py. An iterative depth-first search in
+// post-order marks the nodes that lead to an input. A split node has an edge
+// that leads to an input and one that does not. I is one run of the engine from
+// the outputs to the inputs, which also captures the gradients that enter split
+// nodes. I then cuts the edges of split nodes that lead to inputs. W is one run
+// of the engine from the split nodes, and from outputs that lead to no input.
+// Invariant: no path joins two split nodes after the cut, so that W adds no
+// gradient twice.
+// Cost: O(nodes and edges) beside the two runs; I keeps the graph for W.
+//
+// Example: h = x W1, y = h W2; both products are split nodes.
+// I: from dy to dx; captures dy for the second product and dh for the first.
+// W: dW2 from dy and h, dW1 from dh and x.
 #include "Split.h"
 
 #include "ppcc/Runtime/Error.h"

@@ -1,4 +1,20 @@
-// Inserts a send and a receive on every edge that leaves a rank.
+// Inserts a send and a receive for each edge between ranks: the pass
+// inject-comm.
+//
+// Algorithm: count the rows of each rank with its messages, then let the
+// planner of the chosen order (CommOrders.def) write them. `best` runs each
+// planner (with a prefetch bound, those that respect it), simulates the
+// results, and takes the one with the least makespan on the first transport, of
+// those that end on all transports. `ready-time` wins ties and is the result
+// when no order ends.
+// Invariant: a message has one send, on the rank of its producer, and one
+// receive, on the rank of its reader. Actions that must follow messages are put
+// back behind those (Followers.h); the others keep their order.
+// Cost: that of the planner. `best` adds one simulation for each order and
+// transport, and rejects programs with more than maxActionsForBest actions.
+// Example: P = 2, M = 1, with each planner:
+//   rank 0: 0F0 0B0  ->  0F0 0SEND_F0 0RECV_B0 0B0
+//   rank 1: 1F0 1B0  ->  1RECV_F0 1F0 1B0 1SEND_B0
 #include "ppcc/Transforms/InjectComm.h"
 
 #include "CommPlan.h"

@@ -1,4 +1,20 @@
-// Turns what repeats itself on a rank into loops.
+// Replaces repeated rows of a rank by loops, and unrolls loops.
+//
+// Algorithm: encode each row as a number of its kind, stage, peer and so on,
+// and the step of its microbatch. Shorten long repeats of short periods. Find
+// all runs (maximal repetitions) by longest Lyndon words under both orders of
+// the symbols (Bannai, I, Inenaga, Nakashima, Takeda, Tsuruta: The "Runs"
+// Theorem, SIAM J. Comput. 46(5), 2017). Take greedily the run that saves most
+// rows. Longest common extensions use Karp-Rabin hashes (IBM J. Res. Dev. 31,
+// 1987) modulo 2^61 - 1, galloping and binary search.
+// Invariant: holds() compares the rows of each loop, so a hash collision cannot
+// make a wrong loop.
+// Cost: O(n log n) to find the runs of n symbols in the shortened sequence.
+// Example: 0F0 0B0 0F1 0B1 0F2 0B2 has the symbols (kind, microbatch step)
+//   F,0 B,0 F,1 B,0 F,1 B,0   period 2 from the second row on
+// The step into the first row does not matter, so the run begins at 0F0:
+//   loop of 0F0 0B0: 3 iterations, advance 1.
+// Two iterations would save 2 rows, the price of a loop, and stay unrolled.
 #include "ppcc/Transforms/Roll.h"
 
 #include "ppcc/Analysis/PeakUsage.h"
@@ -138,8 +154,8 @@ private:
   }
 
   /// Makes the sequence of the symbols, where a mark stands for what lies in
-  /// the middle of many short iterations. All that is found in it is widened in the
-  /// whole.
+  /// the middle of many short iterations. All that is found in it is widened in
+  /// the whole.
   void compressRepeats() {
     constexpr uint32_t maxPeriod = 64, minIterations = 8, kept = 2,
                        none = UINT32_MAX;

@@ -1,6 +1,6 @@
 // The style of schedules: nothing is lost, and what is in it stays.
-#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Editor/Format.h"
+#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Editor/Tokens.h"
 
 #include <gtest/gtest.h>
@@ -51,9 +51,9 @@ TEST(Format, KeepsTheTokensOfWhateverText) {
 TEST(Format, KeepsTheTokensOfAnyTokens) {
   std::mt19937 random(2);
   const llvm::StringRef pieces[] = {
-      "{", "}", "(", ")", ";",  ",",  "-",    "?",         ":",  "..", "F",
-      "a", "1", ".", "@", "->", "\n", "// b\n", "\"a { b\"", "\"", "if", "comm",
-      " ", " ", "  ", "1.5e3", "=", "==", "é"};
+      "{",  "}",    "(", ")", ";",  ",",     "-",  "?",      ":",         "..",
+      "F",  "a",    "1", ".", "@",  "->",    "\n", "// b\n", "\"a { b\"", "\"",
+      "if", "comm", " ", " ", "  ", "1.5e3", "=",  "==",     "é"};
   for (int turn = 0; turn != 5000; ++turn) {
     std::string text;
     for (size_t length = random() % 40; length != 0; --length)

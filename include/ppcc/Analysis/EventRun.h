@@ -1,4 +1,20 @@
-// Runs a program, each action as soon as it can, with a clock or without one.
+// Executes the event graph of a program: decides whether all ranks terminate
+// and, with a clock, computes when each row starts and ends.
+//
+// Algorithm: topological sorting (A. B. Kahn, CACM 5(11), 1962) of a timed
+// event graph, also called marked graph (Commoner, Holt, Even, Pnueli 1971).
+// The graph is not stored. A queue watches one unmet need at a time; the end of
+// a row wakes the queues that watch it.
+// Invariant: the moment of an event is the maximum over its needs, so it does
+// not depend on the order in which queues run. If rows are left, each queue
+// waits for an event that cannot happen: its waits lead into a cycle, or to a
+// message that lacks one end.
+// Cost: O(rows) if rows have few needs. A queue that is woken visits the needs
+// of its row again, so k inputs can cost k^2 visits. Memory: see EventRun.
+// Example, transport `rendezvous`, F = 1, latency 1:
+//   rank 0: 0F0 0SEND_F0    F runs from 0 to 1, SEND starts at 1
+//   rank 1: 1RECV_F0 1F0    RECV starts at 0 and waits for the start of SEND
+// Both ends of the message end at max(1, 0) + 1 = 2; 1F0 runs from 2 to 3.
 #pragma once
 
 #include "ppcc/Analysis/Durations.h"

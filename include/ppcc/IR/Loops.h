@@ -23,7 +23,8 @@ void forEachSegment(const Program &program, RankId rank, Visit visit) {
 }
 
 /// Calls `visit(rows, advance)` for the rows of a rank, those of a loop once in
-/// each iteration; `advance` is what it adds to the microbatches that they have.
+/// each iteration; `advance` is what it adds to the microbatches that they
+/// have.
 template <class Visit>
 void forEachUnrolledRange(const Program &program, RankId rank, Visit visit) {
   forEachSegment(program, rank, [&](RowRange rows, const Loop *loop) {

@@ -58,8 +58,8 @@ bool hasFamilies(uint32_t file, const SourceManager &sources);
 std::optional<FamilyHeaders> parseFamilies(uint32_t file,
                                            const SourceManager &sources,
                                            DiagnosticEngine &diags);
-/// The program of a family that has items, where N is `n`. Loops have one iteration,
-/// in which J is `j`.
+/// The program of a family that has items, where N is `n`. Loops have one
+/// iteration, in which J is `j`.
 std::optional<Program> parseFamily(const FamilyHeader &family, int64_t n,
                                    int64_t j, uint32_t file,
                                    const SourceManager &sources,

@@ -1,4 +1,18 @@
-// Functions of n and of iterations, on ranges of both.
+// Decides affine inequalities f = c + a n + b j >= min on a Domain: all n in
+// from..to, which may be unbounded, and for each all j in lo(n)..hi(n). Also
+// solves equations of iterations on Domains, and checks that Domains cover one.
+//
+// Algorithm: an affine function on a polyhedron is least at a vertex unless it
+// falls along a ray (Minkowski-Weyl theorem; Schrijver, Theory of Linear and
+// Integer Programming, 1986). In two dimensions all vertices and rays lie on
+// the edges j = lo(n) and j = hi(n); isAtLeast tests f at the ends of both.
+// forEachPiece divides the n where the greatest low or least high changes.
+// Invariant: isAtLeast is exact, since vertices are integer points of the
+// Domain. It computes in 128 bits and throws for what may not fit.
+// Cost: O(1) for isAtLeast; O(k^2) pieces for k conditions and bounds.
+// Example: n - j >= 0 on n >= 0, 0 <= j <= n:
+//   on j = 0 it is n: 0 at n = 0, and it does not fall;
+//   on j = n it is 0, so it holds. n - j >= 1 fails there.
 #pragma once
 
 #include "ppcc/Proof/Template.h"

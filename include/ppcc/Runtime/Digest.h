@@ -149,7 +149,8 @@ private:
 /// The columns of a rank, each as one number: its values, 32 bits each, are the
 /// digits in base 2^32, the lowest first. Of that number the remainders of two
 /// primes are kept (Rabin's fingerprint). The remainder of a loop follows from
-/// that of its first iteration by a geometric sum, so loops are not written out.
+/// that of its first iteration by a geometric sum, so loops are not written
+/// out.
 class RowFingerprint {
 public:
   /// A row in the columns of docs/program-format.md, but for `group`.
@@ -158,8 +159,8 @@ public:
     bool hasMicrobatch, joined;
   };
 
-  /// Adds rows, whole groups, that run `iterations` times; each further time adds
-  /// `advance` to their microbatches. `rowAt(i)` gives row i. O(rows + log
+  /// Adds rows, whole groups, that run `iterations` times; each further time
+  /// adds `advance` to their microbatches. `rowAt(i)` gives row i. O(rows + log
   /// iterations).
   template <class RowAt>
   void add(uint64_t count, RowAt rowAt, uint32_t iterations, int32_t advance) {

@@ -1,5 +1,19 @@
-// Makes of a rank's rows what the engine runs, and proves that their order is
-// right.
+// Links the list of a rank: checks its order and gives each value a cell.
+//
+// Algorithm: abstract execution. The linker runs the list with reader counts in
+// the place of values. The list has no branches, so that the result is exact.
+// It runs all iterations of a loop, but stores the rows of the loop once, or
+// again where the set of restored actions changes between iterations. The
+// microbatches of a value lie in a ring, a table indexed by the microbatch
+// modulo a power of two. The ring doubles until no two of them collide.
+// Invariant: the count of a value is the number of its reads to come; 0 means
+// absent. A read of 0, a second insertion, or a count left at the end is an
+// Error. Live values of a ring have different cells.
+// Cost: O(actions) time; O(rows + values held at one time) memory.
+//
+// Example: stages 0 and 1 on one rank, 0F0 0F1 1F0 0F2 1F1 1F2. The output of
+// stage 0 begins with a ring of 1. 0F0 takes cell 0. 0F1 collides with it, the
+// ring grows to 2, and 0F1 takes cell 1. 1F0 frees cell 0, and 0F2 reuses it.
 #pragma once
 
 #include "ppcc/Runtime/ActivationTracker.h"

@@ -12,10 +12,11 @@
 
 namespace ppcc::rt {
 
-/// A rank's end of an MPI communicator. Sends are MPI_Isend; with WaitPolicy::Rendezvous
-/// each is an MPI_Issend that is waited for where it stands, as MPI_Ssend does.
-/// All calls come from the thread that calls run(); MPI_Init must have been
-/// called. The tag of a message is its label, as far as tags are wide enough.
+/// A rank's end of an MPI communicator. Sends are MPI_Isend; with
+/// WaitPolicy::Rendezvous each is an MPI_Issend that is waited for where it
+/// stands, as MPI_Ssend does. All calls come from the thread that calls run();
+/// MPI_Init must have been called. The tag of a message is its label, as far as
+/// tags are wide enough.
 ///
 /// Receives whose size the stage knows (`messageBytes`) are posted where they
 /// stand; others wait for their message first.

@@ -191,7 +191,7 @@ struct Pipe {
   ArrayView<uint32_t> rankOfStage; ///< One entry a stage.
   ArrayView<SkipEdge> skipEdges;   ///< Sorted, no duplicates.
   ArrayView<uint16_t> gaps = {};   ///< Stages without an edge to the next;
-                                 ///< sorted, no duplicates.
+                                   ///< sorted, no duplicates.
   uint32_t slices = 1; ///< So many microbatches in a row are one sequence.
   ArrayView<EdgeTensors> tensors = {}; ///< By edge, as far as they are known.
 

@@ -8,8 +8,8 @@
 
 namespace ppcc::rt {
 
-/// Walks the linked list of a rank, iteration by iteration of its loops. What others
-/// throw becomes an Error that names the action that runs.
+/// Walks the linked list of a rank, iteration by iteration of its loops. What
+/// others throw becomes an Error that names the action that runs.
 class ProgramCursor {
 public:
   ProgramCursor(const Program &program, uint32_t rank, const Linked &linked,

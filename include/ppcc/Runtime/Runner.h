@@ -1,4 +1,19 @@
 // Runs the linked list of one rank, item by item.
+//
+// Algorithm: a resumable interpreter, that is a state machine in the place of a
+// coroutine. step() runs items until a message is missing. If the endpoint does
+// not wait itself, step() returns Blocked, and the next call retries the item.
+// So one thread can run all ranks in turn.
+// Invariant: a stage computes an action only when all inputs of its item are
+// there, so that a retry repeats no computation. `isOpen` and `ran` keep a
+// retry from posting a receive twice.
+// Cost: one access to a ring for each value that an action reads or makes, and
+// one for each send or receive. The fast path runs items of one action when the
+// wait policy is Posted, no move is pending, and nothing is recorded.
+//
+// Example: 1RECV_F0 1F0 with WaitPolicy::Posted. 1RECV_F0 posts a receive and
+// returns at once. 1F0 finds no value: step() returns Blocked. The next step()
+// begins at 1F0. With WaitPolicy::Rendezvous, step() blocks in 1RECV_F0.
 #pragma once
 
 #include "ppcc/Runtime/Call.h"
@@ -313,7 +328,8 @@ private:
     return static_cast<size_t>(&held - cells.get());
   }
 
-  /// With WaitPolicy::Rendezvous, waits for the messages of an item that has run.
+  /// With WaitPolicy::Rendezvous, waits for the messages of an item that has
+  /// run.
   bool waitForMessages(const Operation &item) {
     ran = true;
     for (const Operation &member : Item{&item, item.groupSize}) {

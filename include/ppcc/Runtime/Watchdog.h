@@ -1,4 +1,19 @@
-// A thread that acts when another does not come back in time.
+// Calls a handler when the watched thread gives no heartbeat within a timeout.
+//
+// Algorithm: a watchdog timer. heartbeat() increments a counter. A monitor
+// thread polls the counter ten times in a timeout, but at least every 100 ms
+// and at most every 1 ms. It also polls an error function. It calls the handler
+// on an error, on triggerNow(), or when the counter has not changed for longer
+// than the timeout. idle() suspends it.
+// Invariant: the monitor calls the handler at most once, without the lock, and
+// then ends. If the handler still runs when the watchdog is destroyed, the
+// thread is detached; a shared_ptr keeps the state that it uses.
+// Cost: a heartbeat is a relaxed increment and a load; the first one after
+// idle() also takes the lock.
+//
+// Example: timeout 1 s, so a poll every 100 ms. Heartbeats at 0 and 250 ms.
+// The poll at 300 ms sees a new count. The polls up to 1200 ms see no change.
+// The poll at 1300 ms, or at 1400 ms, finds the timeout exceeded.
 #pragma once
 
 #include <algorithm>

@@ -9,7 +9,8 @@ extern const ppcc::rt::Program messages, group, declared, loops, million;
 }
 
 int main() {
-  for (const ppcc::rt::Program *program : {&messages, &group, &declared, &loops, &million})
+  for (const ppcc::rt::Program *program :
+       {&messages, &group, &declared, &loops, &million})
     std::puts(ppcc::rt::digestOf(*program) == program->digest ? "agrees"
                                                               : "differs");
 }
