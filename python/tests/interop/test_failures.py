@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest.mock
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import ppcc
 import pytest
 import torch
 import torch.distributed as dist
-from ppcc.torch import Runtime, StepError
+from ppcc.torch import Runtime, StepError, _failures
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -108,6 +109,32 @@ def test_a_forward_that_throws_ends_all_ranks() -> None:
     failed(ppcc.compile("one_f_one_b", P=4, M=8), 1, "1F2")
 
 
+def run_missed_abort(rank: int, text: str, folder: str) -> None:
+    calls, abort_groups = [], _failures.abort_groups
+
+    def miss_first() -> None:
+        calls.append(len(calls))
+        if len(calls) > 1:
+            abort_groups()
+
+    program = ppcc.Program.from_json(text)
+    stages = {stage: module.double() for stage, module in enumerate([Plain(), Bad(folder, False)]) if stage == rank}
+    batch, target = make_batch(program.num_microbatches)
+    runtime = Runtime(program, stages, loss_fn=loss_fn)
+    with unittest.mock.patch.object(_failures, "abort_groups", miss_first), pytest.raises(StepError, match="this is the end"):
+        runtime.step(batch, target=target)
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        assert len(calls) > 1
+        store.set("ended", "")
+    store.wait(["ended"])  # Until then rank 1 closes no connection.
+
+
+def test_an_operation_that_an_abort_misses_is_aborted_later() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        spawn.run(run_missed_abort, 2, ppcc.compile("gpipe", P=2, M=4).json, folder)
+
+
 def test_a_backward_that_throws_ends_all_ranks() -> None:
     failed(ppcc.compile("zero_bubble_v", P=3, M=6), 2, "2I2", backward=True)
 
@@ -188,7 +215,7 @@ import os, sys, time
 from pathlib import Path
 import torch, torch.distributed as dist
 import ppcc
-from ppcc.torch import Runtime, StepError
+from ppcc.torch import Runtime, StepError, _failures
 
 folder, how = Path(sys.argv[1]), sys.argv[2]
 rank = int(os.environ["RANK"])

@@ -362,7 +362,7 @@ def explained(label: str) -> Iterator[None]:
 
 def reason_of(case: Case, program: ppcc.Program, mode: str) -> str:
     """Why it is refused; nothing where it works."""
-    reasons = case.torch_reason if mode == "torch" and case.torch_reason is not None else (case.whole, case.split)
+    reasons = case.torch_reason if mode == "torch" and case.torch_reason is not None else (case.full_reason, case.split_reason)
     return reasons[splits(program)]
 
 

@@ -20,6 +20,8 @@ _KEY = "ppcc/failed"
 _SHUTDOWN = "ppcc/end"
 JOIN_TIMEOUT = 5.0
 """Seconds for a thread to end."""
+_ABORT_INTERVAL = 1.0
+"""Seconds until the groups of a step that has failed, and that has not ended, are aborted again."""
 _UNUSED_TAG = 1 << 20
 
 
@@ -72,23 +74,26 @@ class Failures:
         return first
 
     @contextmanager
-    def fail_when_stalled(self, timeout: timedelta, progress: Callable[[], object]) -> Iterator[None]:
-        """Fails the job when `at`, what this process does, stays the same for so long."""
+    def watch_step(self, timeout: timedelta | None, progress: Callable[[], object]) -> Iterator[None]:
+        """Ends a step when the job has failed, or when what this process is at stays the same for longer than the timeout."""
         ended = threading.Event()
 
         def watch() -> None:
-            seconds = timeout.total_seconds()
+            seconds = _ABORT_INTERVAL if timeout is None else timeout.total_seconds()
             now, since = progress(), time.monotonic()
-            while not ended.wait(min(seconds / 10, 1)):
+            while not ended.wait(min(seconds / 10, _ABORT_INTERVAL)):
+                if self.first_failure is not None:
+                    # An abort misses the group that is being made and the operation that is being begun.
+                    self._abort_groups()
+                    continue
                 before, now = now, progress()
                 if now is not before:
                     since = time.monotonic()
-                elif time.monotonic() - since > seconds:
+                elif timeout is not None and time.monotonic() - since > seconds:
                     where = "" if now is None else f", {now}"
                     self.report_failure(f"rank {self._rank}{where}: no progress for {seconds:g} s (timeout=), another rank may have stopped")
-                    return
 
-        watcher = threading.Thread(target=watch, name="ppcc-timeout")
+        watcher = threading.Thread(target=watch, name="ppcc-step")
         watcher.start()
         try:
             yield
@@ -114,9 +119,14 @@ class Failures:
 
     def _abort(self, first: str) -> None:
         with self._lock:
-            if self.first_failure is None:
-                self.first_failure = first
-                abort_groups()
+            if self.first_failure is not None:
+                return
+            self.first_failure = first
+        self._abort_groups()
+
+    def _abort_groups(self) -> None:
+        with self._lock:
+            abort_groups()
 
 
 def abort_groups() -> None:

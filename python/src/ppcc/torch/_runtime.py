@@ -228,9 +228,9 @@ class Runtime:
             return self._run_step(step, inputs, share_losses)
 
     def _watched(self, step: Step) -> AbstractContextManager[None]:
-        if self._failures is None or self._timeout is None:
+        if self._failures is None:
             return nullcontext()
-        return self._failures.fail_when_stalled(self._timeout, lambda: step.at)
+        return self._failures.watch_step(self._timeout, lambda: step.at)
 
     def _run_step(self, step: Step, inputs: Inputs, share_losses: bool) -> StepResult:
         if not self._setup.dynamic:
