@@ -2,6 +2,7 @@
 // here alone: it takes compilers longer than all else.
 #include "ppcc/Driver/CommandLine.h"
 
+#include "Commands.h"
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Support/Printable.h"
@@ -33,6 +34,7 @@ struct OptionParser::Impl {
   std::vector<std::pair<const CLI::Option *, const std::string *>> outputs;
 
   void list() const;
+  std::string help(bool all);
   std::string findConflict() const;
   const CLI::Option *optionOf(StringRef arg) const;
   std::string wrongValue() const;
@@ -138,10 +140,75 @@ std::string OptionParser::Impl::findConflict() const {
   return "";
 }
 
-OptionParser::OptionParser(const Invocation &call, Text name, Text summary)
-    : impl(std::make_unique<Impl>(call, name, summary)) {
-  impl->app.get_formatter()->column_width(34);
-  impl->app.set_help_flag("-h,--help", "Print this help and exit");
+namespace {
+
+/// What `--help` says of ppcc itself: the commands before the options.
+struct CommandsFirst : CLI::Formatter {
+  std::string make_usage(const CLI::App *, std::string) const override {
+    std::string text = "Usage: ppcc [COMMAND] [OPTIONS] INPUT\n\n"
+                       "Commands (`ppcc COMMAND --help`):\n";
+    for (const Command &command : commands())
+      text += fmt::format("  {:<15}{}\n", command.name, command.summary);
+    return text + "\nWithout a command, ppcc builds:\n";
+  }
+};
+
+} // namespace
+
+/// In lines of at most `width`, where words allow it.
+static std::string wrapped(StringRef text, size_t width) {
+  std::string result;
+  size_t column = 0;
+  for (StringRef word : llvm::split(text, ' ')) {
+    bool breaks = column != 0 && column + 1 + word.size() > width;
+    if (!result.empty())
+      result += breaks ? '\n' : ' ';
+    result += word;
+    column = breaks ? word.size() : column + 1 + word.size();
+  }
+  return result;
+}
+
+OptionParser::OptionParser(const Invocation &call, Text name, Text purpose)
+    : impl(std::make_unique<Impl>(call, name, purpose)) {
+  CLI::App &app = impl->app;
+  std::vector<std::string> examples;
+  if (name == "ppcc") {
+    app.formatter(std::make_shared<CommandsFirst>());
+    app.description("Compiles, verifies, simulates and finds "
+                    "pipeline-parallel schedules");
+  }
+  for (const Command &command : commands()) {
+    bool isThis = name == "ppcc " + command.name.str();
+    if (isThis)
+      app.description(command.purpose.str());
+    for (StringRef example : command.examples)
+      if (isThis && !example.empty())
+        examples.push_back(fmt::format("\n  {} {}", name, example));
+  }
+  if (!examples.empty())
+    app.footer("Examples:" + llvm::join(examples, ""));
+  app.get_formatter()->column_width(30);
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.set_help_all_flag("--help-all", "The same with all options");
+}
+
+/// Breaks descriptions into lines of a terminal; without `all`, leaves out the
+/// options of groups, which it names.
+std::string OptionParser::Impl::help(bool all) {
+  std::vector<std::string> groups = app.get_groups();
+  for (CLI::Option *option : app.get_options()) {
+    option->description(wrapped(option->get_description(), 68));
+    if (!all && option->get_group() != app.option_defaults()->get_group())
+      option->group("");
+  }
+  app.description(wrapped(app.get_description(), 98));
+  std::erase(groups, app.option_defaults()->get_group());
+  std::erase(groups, "");
+  if (!all && !groups.empty())
+    app.footer("More with --help-all: " + llvm::join(groups, ", ") +
+               (app.get_footer().empty() ? "" : "\n\n" + app.get_footer()));
+  return app.help();
 }
 
 OptionParser::~OptionParser() = default;
@@ -151,8 +218,6 @@ void OptionParser::version() {
                              impl->app.get_name() + " " + versionText().str(),
                              "Print the version and exit");
 }
-
-void OptionParser::footer(Text text) { impl->app.footer(text); }
 
 void OptionParser::group(Text title, function_ref<void()> declare) {
   std::string outer = impl->app.option_defaults()->get_group();
@@ -219,7 +284,7 @@ void OptionParser::choice(Text names, Text summary,
   auto take = [=](Text value) -> std::string {
     if (llvm::is_contained(choices, value))
       return set(value), "";
-    return fmt::format("`{}` is none of {}{}", value, list,
+    return fmt::format("invalid value `{}`; expected one of {}{}", value, list,
                        didYouMean(value, choices));
   };
   impl->choices[names] = llvm::join(choices, " ");
@@ -285,8 +350,14 @@ std::optional<int> OptionParser::parse() {
     impl->app.parse(static_cast<int>(args.size()), args.data());
     std::string text = impl->findConflict();
     return text.empty() ? std::nullopt : std::optional(usageError(text));
+  } catch (const CLI::CallForHelp &) {
+    impl->out << impl->help(/*all=*/false);
+    return Success;
+  } catch (const CLI::CallForAllHelp &) {
+    impl->out << impl->help(/*all=*/true);
+    return Success;
   } catch (const CLI::ParseError &error) {
-    if (error.get_exit_code() == 0) { // --help or --version.
+    if (error.get_exit_code() == 0) { // --version.
       std::ostringstream text, unused;
       impl->app.exit(error, text, unused);
       impl->out << text.str();
@@ -298,7 +369,7 @@ std::optional<int> OptionParser::parse() {
 
 void ppcc::addOutput(OptionParser &parser, std::string &output) {
   parser.output("-o,--output", output,
-                "The file to write; `-`, the default, is standard output");
+                "The output file; `-`, the default, is standard output");
 }
 
 void ppcc::addMaxErrors(OptionParser &parser, size_t &maxErrors) {

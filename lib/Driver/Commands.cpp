@@ -4,7 +4,8 @@ using namespace ppcc;
 
 ArrayRef<Command> ppcc::commands() {
   static constexpr Command table[] = {
-#define COMMAND(name, function, summary) {name, summary, &function},
+#define COMMAND(name, function, summary, purpose, example, another)            \
+  {name, summary, purpose, {example, another}, &function},
 #include "Commands.def"
   };
   return table;

@@ -5,12 +5,15 @@
 
 namespace ppcc {
 
-#define COMMAND(name, function, summary) ToolMain function;
+#define COMMAND(name, function, summary, purpose, example, another)            \
+  ToolMain function;
 #include "Commands.def"
 
 /// What stands behind `ppcc`.
 struct Command {
   StringRef name, summary;
+  StringRef purpose;     ///< What `--help` says that it does.
+  StringRef examples[2]; ///< Arguments; empty where nobody types them.
   ToolMain *run;
 };
 ArrayRef<Command> commands();

@@ -47,8 +47,8 @@ void declare(OptionParser &parser, CompareOptions &options) {
                     "The schedules or programs: files, or names of the "
                     "library");
   parser.repeated("--sweep", "NAME=VALUE,...",
-                  "Give a parameter several values: M=8,16,32; with several of "
-                  "these, each with each",
+                  "Compare several values of a parameter: M=8,16,32; several "
+                  "sweeps give all combinations",
                   [&](const std::string &text) {
                     sema::ParamValue given;
                     std::string wrong = parseDefinition(text, given);
@@ -59,11 +59,11 @@ void declare(OptionParser &parser, CompareOptions &options) {
                     return wrong;
                   });
   parser.choice("--format",
-                "How to write the table; html draws the runs instead",
+                "The format of the table; html draws the runs instead",
                 {"text", "csv", "markdown", "json", "html"}, options.format);
   parser.choice("--work",
-                "What costs are of: a stage, or a rank's share of a "
-                "microbatch, however many stages it has",
+                "What a cost is per: a stage, or a rank's share of a "
+                "microbatch over all its stages",
                 {{"stage", false}, {"rank", true}},
                 options.request.costs.perRank);
   addDiagnosticsFormat(parser, options.console);
@@ -306,9 +306,7 @@ void printJson(ArrayRef<Row> rows, raw_ostream &out) {
 
 int ppcc::runCompare(const Invocation &call) {
   CompareOptions options;
-  OptionParser parser(
-      call, "ppcc compare",
-      "Compares schedules by makespan, bubble, memory and messages");
+  OptionParser parser(call, "ppcc compare");
   declare(parser, options);
   if (std::optional<int> code = parser.parse())
     return *code;

@@ -121,16 +121,14 @@ int ppcc::runCompletion(const Invocation &call) {
   if (call.args.size() > 1 && StringRef(call.args[1]) == "words")
     return writeWords(call), Success;
   std::string name;
-  OptionParser parser(
-      call, "ppcc completion",
-      "Writes what a shell completes: source <(ppcc completion bash), the same "
-      "for zsh, or ppcc completion fish | source");
+  OptionParser parser(call, "ppcc completion");
   parser.positional("SHELL", name, "bash, zsh or fish", /*isRequired=*/true);
   if (std::optional<int> code = parser.parse())
     return *code;
   auto *shell = findBy(shells, name, &Shell::name);
   if (!shell)
-    return parser.usageError("`" + name + "` is none of bash, zsh, fish");
+    return parser.usageError("invalid value `" + name +
+                             "`; expected one of bash, zsh, fish");
   call.out << shell->script;
   return Success;
 }

@@ -45,17 +45,11 @@ static std::string difference(const Program &program, const Program &other) {
 int ppcc::runDecompile(const Invocation &call) {
   Options options;
   std::string name;
-  OptionParser parser(
-      call, "ppcc decompile",
-      "Writes a schedule that runs the actions of a program in their order: "
-      "phases, loops, one piece for ranks that differ in the counts of loops. "
-      "Messages are left to the compiler. What is written was compiled and "
-      "compared");
+  OptionParser parser(call, "ppcc decompile");
   parser.positional("INPUT", options.request.input,
                     "A list of actions, CSV or JSON, or a schedule", true);
   parser.value("--name", "NAME", name,
-               "The name of the schedule; that of the "
-               "program unless told");
+               "The name of the schedule; that of the program by default");
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
   addMaxErrors(parser, options.console.maxErrors);

@@ -20,7 +20,7 @@ void declare(OptionParser &parser, DiffOptions &options) {
                     "A schedule or program: a file, or a name of the library",
                     true);
   parser.positional("B", options.inputs[1], "Another one", true);
-  parser.choice("--format", "How to write the differences",
+  parser.choice("--format", "The format of the differences",
                 {{"text", false}, {"json", true}}, options.asJson);
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
@@ -198,11 +198,7 @@ private:
 
 int ppcc::runDiff(const Invocation &call) {
   DiffOptions options;
-  OptionParser parser(
-      call, "ppcc diff",
-      "Says where the programs of two schedules first differ, "
-      "rank by rank; the exit status is 1 when they do different "
-      "work");
+  OptionParser parser(call, "ppcc diff");
   declare(parser, options);
   if (std::optional<int> code = parser.parse())
     return *code;

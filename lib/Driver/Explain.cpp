@@ -59,9 +59,7 @@ static void writeTable(const ProveOptions &options, const Proof &proof,
 }
 
 int ppcc::runExplain(const Invocation &call) {
-  OptionParser parser(call, "ppcc explain",
-                      "Tells what a schedule takes and holds, as formulas of "
-                      "the number of microbatches");
+  OptionParser parser(call, "ppcc explain");
   return runProof(parser, {"text", "json", "markdown"}, true, call,
                   "ppcc.explanation", writeMetrics, writeTable);
 }

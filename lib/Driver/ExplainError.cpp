@@ -95,9 +95,7 @@ static void showExample(StringRef section, const Invocation &call) {
 
 int ppcc::runExplainError(const Invocation &call) {
   std::string code;
-  OptionParser parser(call, "ppcc explain-error",
-                      "Tells what an error means, with an example, which it "
-                      "runs in a folder of its own");
+  OptionParser parser(call, "ppcc explain-error");
   parser.positional("CODE", code, "Such as E0742", /*isRequired=*/true);
   if (std::optional<int> status = parser.parse())
     return *status;
@@ -105,7 +103,7 @@ int ppcc::runExplainError(const Invocation &call) {
   auto *info = findBy(diagTable(), wanted, &DiagInfo::code);
   if (!info)
     return parser.usageError(
-        fmt::format("`{}` is no code of an error{}", code,
+        fmt::format("unknown error code `{}`{}", code,
                     didYouMean(wanted, diagTable(), &DiagInfo::code)));
   bool isError = info->severity == Severity::Error;
   call.out << info->code << ' ' << info->name << ", "

@@ -12,9 +12,7 @@ int ppcc::runFmt(const Invocation &call) {
   std::vector<std::string> inputs;
   bool check = false;
   ConsoleOptions console;
-  OptionParser parser(call, "ppcc fmt",
-                      "Writes schedules in one style; comments, the ends of "
-                      "lines, and columns that stand below each other stay");
+  OptionParser parser(call, "ppcc fmt");
   parser.positional("FILE", inputs,
                     "Files, each of which is written anew, or `-`: from "
                     "standard input to standard output");

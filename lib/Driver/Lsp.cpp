@@ -317,10 +317,7 @@ void Server::warn(StringRef message) {
 }
 
 int ppcc::runLsp(const Invocation &call) {
-  OptionParser parser(call, "ppcc lsp",
-                      "Serves an editor: diagnostics while one types, names, "
-                      "completion, the style. A line `// ppcc: -D P=8` of a "
-                      "schedule gives the options that it is compiled with");
+  OptionParser parser(call, "ppcc lsp");
   if (std::optional<int> code = parser.parse())
     return *code;
   return Server(call.files, call.out).run();

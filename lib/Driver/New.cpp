@@ -70,11 +70,7 @@ config.suffixes = [".test"]
 int ppcc::runNew(const Invocation &call) {
   std::string name;
   ConsoleOptions console;
-  OptionParser parser(
-      call, "ppcc new",
-      "Writes NAME.pp, a schedule to begin with, and NAME.test, "
-      "its test; also lit.cfg.py, for all tests of the folder, "
-      "where there is none");
+  OptionParser parser(call, "ppcc new");
   parser.positional("NAME", name, "Of the schedule", /*isRequired=*/true);
   if (std::optional<int> code = parser.parse())
     return *code;

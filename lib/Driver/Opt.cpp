@@ -21,8 +21,8 @@ struct OptOptions : Options {
 /// Declares what says how the program is written.
 void declareOutputOptions(OptionParser &parser, OptOptions &options) {
   addOutput(parser, options.output);
-  parser.choice("--emit", "What to write", namesIn(emitters(), &Emitter::name),
-                options.emit);
+  parser.choice("--emit", "The output format",
+                namesIn(emitters(), &Emitter::name), options.emit);
   forFormats(parser, options, Emitter::TransportModel, [&] {
     parser.parsed("--transport", "The transport of promela and reports",
                   [&](const std::string &name) -> std::string {
@@ -30,7 +30,8 @@ void declareOutputOptions(OptionParser &parser, OptOptions &options) {
                     if (transport)
                       options.emitOptions.transport = *transport;
                     return transport ? ""
-                                     : "`" + name + "` is none of " +
+                                     : "invalid value `" + name +
+                                           "`; expected one of " +
                                            transportNameList().str() +
                                            didYouMean(name, transportNames());
                   });
@@ -63,8 +64,7 @@ void declare(OptionParser &parser, OptOptions &options) {
         "no program is printed as text",
         [&] {
           parser.flag("--no-sites", options.noSites,
-                      "Print programs without the places that actions come "
-                      "from");
+                      "Print programs without source locations");
         });
     parser.group("For developers of ppcc",
                  [&] { addPassOptions(parser, options); });

@@ -20,7 +20,7 @@ static void addTransports(OptionParser &parser, CommRequest &comm,
           return *dataOnly = true, "";
         auto transport = findTransport(name);
         if (!transport)
-          return "`" + name + "` is none of " + list +
+          return "invalid value `" + name + "`; expected one of " + list +
                  didYouMean(name, transportNames());
         if (!findBy(comm.transports, name, &Transport::name))
           comm.transports.push_back(*transport);
@@ -35,11 +35,11 @@ static void addCommunication(OptionParser &parser, const PassRequest &passes,
       [&] { return passes.passes.empty() ? conflictIn(comm) : ""; });
   parser.group("Communication", [&] {
     parser.choice(
-        "--comm-order", "How to order sends and receives",
+        "--comm-order", "The order of sends and receives",
         namesIn(commOrders(), &CommOrderInfo::name),
         [&](const std::string &order) { comm.order = findCommOrder(order); });
     parser.choice(
-        "--fuse", "How to post neighbouring messages together",
+        "--fuse", "Which adjacent messages to post as one batch",
         namesIn(fusions(), &FusionInfo::name),
         [&](const std::string &fusion) { comm.fusion = findFusion(fusion); });
     parser.number("--prefetch", comm.prefetch, 1, UINT32_MAX,
@@ -53,21 +53,18 @@ void ppcc::addCostOptions(OptionParser &parser, CostRequest &request) {
   parser.group("Costs", [&] {
     parser.repeated(
         "--cost", "NAME=VALUE",
-        "The time of an action kind (F=1.5), of a node (F.mlp=0.5), of "
-        "a kind in "
-        "a layer of the layout (F.t=0.2: summed over the layers of a "
-        "stage), of "
-        "a whole group (overlap=2.5, group.sum=0.8), of a message "
-        "(latency=0.1; "
-        "bytes and bandwidth); the memory of an action (memory.F=2), "
-        "static of a stage, limit of a rank",
+        "The time of an action kind (F=1.5), a node (F.mlp=0.5), a kind in a "
+        "layer (F.t=0.2, summed over the layers of a stage), an overlap group "
+        "(overlap=2.5, group.sum=0.8) or a message (latency=0.1; bytes and "
+        "bandwidth); memory of an action (memory.F=2); static memory of a "
+        "stage (static=3); memory limit of a rank (limit=8)",
         [&](const std::string &text) {
           request.settings.push_back(text);
           return checkCost(text);
         });
-    parser.repeated("--costs", "FILE", request.files,
-                    "Read costs from a JSON file, see docs/reports.md; --cost "
-                    "overrides it");
+    parser.repeated(
+        "--costs", "FILE", request.files,
+        "Read costs from a JSON file (docs/reports.md); --cost overrides it");
   });
 }
 
@@ -75,7 +72,8 @@ static std::string parseTimeRange(StringRef text, PictureOptions &options) {
   auto [first, last] = text.split("..");
   auto from = cost::parse(first), to = cost::parse(last);
   if (!from || !to || *from >= *to)
-    return fmt::format("`{}` is no range of times; expected `0..12.5`", text);
+    return fmt::format("`{}` is not a range of times; expected `0..12.5`",
+                       text);
   options.times = {*from, *to};
   return "";
 }
@@ -118,8 +116,8 @@ void ppcc::addPictureOptions(OptionParser &parser, Options &all) {
   // First, since what is said besides stands above it.
   when(Emitter::Figure, [&] {
     parser.choice("--preset",
-                  "Width and letters of an svg for a paper of two columns, or "
-                  "its page",
+                  "Width and font size of an svg for a paper: a column, or a "
+                  "page of two columns",
                   {"column", "page"}, [&](const std::string &name) {
                     // 85 and 178 mm, and letters of 7 pt, at 96 pixels an inch.
                     options.width = name == "column" ? 321 : 672;
@@ -129,18 +127,16 @@ void ppcc::addPictureOptions(OptionParser &parser, Options &all) {
   when(Emitter::Size, [&] {
     parser.number("--width", options.width, 20, 20000,
                   "Columns of a timeline, pixels of an svg or pdf");
-    parser.flag(
-        "--memory", options.memory,
-        "Draw in an svg or timeline what each rank holds, and its limit");
+    parser.flag("--memory", options.memory,
+                "Draw the memory of each rank and its limit (svg, timeline)");
   });
   when(Emitter::Figure, [&] {
-    parser.flag("--arrows", options.arrows,
-                "Draw in an svg what goes from rank to rank");
+    parser.flag("--arrows", options.arrows, "Draw messages as arrows (svg)");
     parser.value("--title", "TEXT", options.title, "The title of an svg");
     parser.flag("--no-legend", options.hidesLegend,
                 "Draw no legend below an svg");
     parser.number("--font-size", options.fontSize, 4, 72,
-                  "Pixels of the letters of an svg; 9");
+                  "Font size of an svg in pixels; 9 by default");
   });
 }
 
@@ -149,7 +145,7 @@ static std::string parsePrintRanks(StringRef text, PrintOptions &options) {
   for (StringRef part : llvm::split(text, ',')) {
     uint32_t rank;
     if (part.getAsInteger(10, rank))
-      return fmt::format("`{}` is no rank; expected `3` or `0,2`", part);
+      return fmt::format("`{}` is not a rank; expected `3` or `0,2`", part);
     options.ranks.push_back(RankId(rank));
   }
   return "";
@@ -163,7 +159,7 @@ static std::string parsePrintMicrobatches(StringRef text,
   if (from.getAsInteger(10, first) || first == UINT32_MAX ||
       (!isOne && (to.getAsInteger(10, end) || end < first)))
     return fmt::format(
-        "`{}` is no range of microbatches; expected `2` or `0..4`", text);
+        "`{}` is not a range of microbatches; expected `2` or `0..4`", text);
   if (isOne)
     end = first + 1;
   options.microbatches = {first, end};
@@ -216,7 +212,7 @@ void ppcc::addPassOptions(OptionParser &parser, Options &options) {
         PassRegistry registry = makePassRegistry();
         watch.printAfter.push_back(name);
         return registry.find(name) ? ""
-                                   : "`" + name + "` is no pass" +
+                                   : "unknown pass `" + name + "`" +
                                          didYouMean(name, registry.names());
       },
       ',');
@@ -251,9 +247,9 @@ void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
     parser.choice("--from", "The input is a program in this format",
                   namesIn(importers(), &Importer::name), request.from);
     forPrograms(parser, options, [&] {
-      parser.number("--microbatches", request.microbatches, 1,
-                    Program::maxMicrobatches,
-                    "How many microbatches a program has that does not say so");
+      parser.number(
+          "--microbatches", request.microbatches, 1, Program::maxMicrobatches,
+          "The number of microbatches of a program that does not give it");
     });
   });
 }
@@ -262,44 +258,41 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
                               bool *dataOnly) {
   Request &request = options.request;
   forPrograms(parser, options, [&] {
-    parser.repeated(
-        "-D", "NAME=VALUE",
-        "Give a parameter of the schedule, the model or the cluster "
-        "its value; model.NAME and cluster.NAME where two have the "
-        "name",
-        [&](const std::string &text) {
-          return parseDefinition(text, request.params.emplace_back());
-        });
+    parser.repeated("-D", "NAME=VALUE",
+                    "Set a parameter of the schedule, model or cluster; "
+                    "model.NAME or cluster.NAME if two have the name",
+                    [&](const std::string &text) {
+                      return parseDefinition(text,
+                                             request.params.emplace_back());
+                    });
   });
-  parser.onlyIf([&options] { return options.emit != "ast"; },
-                "--emit=ast stops before names are looked up",
-                [&] {
-                  parser.value(
-                      "--schedule", "NAME", request.schedule,
-                      "The schedule to compile, when the file declares "
-                      "several");
-                  parser.value("--model", "FILE[:NAME]", request.model,
-                               "What the work is: a model of a file, or by its "
-                               "name one that the schedule knows, or of the "
-                               "library; stands for that of the schedule");
-                  parser.value("--cluster", "FILE[:NAME]", request.cluster,
-                               "What the schedule runs on, likewise");
-                });
+  parser.onlyIf(
+      [&options] { return options.emit != "ast"; },
+      "--emit=ast stops before names are looked up",
+      [&] {
+        parser.value("--schedule", "NAME", request.schedule,
+                     "The schedule to compile if the file declares several");
+        parser.value("--model", "FILE[:NAME]", request.model,
+                     "The model: of a file, or by name one of the schedule or "
+                     "the library; replaces that of the schedule");
+        parser.value("--cluster", "FILE[:NAME]", request.cluster,
+                     "The cluster that the schedule runs on, given likewise");
+      });
   forPrograms(parser, options, [&] {
     parser.value("--layout", "LAYERS", request.layout,
                  "The layers of each stage, as in `E|(tt|)*3,m|L`, or how to "
                  "cut those of the model: evenly, by-cost");
-    parser.repeated(
-        "--with", "RULE", request.rules,
-        "Follow this rule, such as recompute(2, 1), behind those of "
-        "the schedule");
-    parser.onlyIf([&request] { return !request.rules.empty(); },
-                  "it is the file of the rules of --with, and none is given",
-                  [&] {
-                    parser.value("--rules", "FILE", request.ruleFile,
-                                 "The file that declares the rules of --with; "
-                                 "std.pp");
-                  });
+    parser.repeated("--with", "RULE", request.rules,
+                    "Apply this rule, such as recompute(2, 1), after those of "
+                    "the schedule");
+    parser.onlyIf(
+        [&request] { return !request.rules.empty(); },
+        "it is the file of the rules of --with, and none is given",
+        [&] {
+          parser.value(
+              "--rules", "FILE", request.ruleFile,
+              "The file that declares the rules of --with; std.pp by default");
+        });
     addCommunication(parser, request.passes, request.comm, dataOnly);
     addCostOptions(parser, request.costs);
     parser.group("For builds and other tools", [&] {
@@ -311,13 +304,13 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
     parser.number("--max-source-bytes", request.maxSourceBytes, 0, UINT32_MAX,
                   "Refuse larger source files");
   });
-  parser.choice("--color", "Colour in diagnostics and timelines",
+  parser.choice("--color", "Color diagnostics and timelines",
                 {"auto", "always", "never"}, options.console.color);
 }
 
 void ppcc::addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console) {
   parser.choice("--diagnostics-format",
-                "How errors and warnings are written; json: a line each",
+                "The format of errors and warnings; json: one line each",
                 {{"text", false}, {"json", true}}, console.asJson);
 }
 
@@ -328,21 +321,20 @@ static void addDepfile(OptionParser &parser, Options &options) {
                 [&] {
                   parser.output(
                       "--depfile", options.depfile,
-                      "Write a rule of Make that lists the files that "
-                      "the output comes from");
+                      "Write a Make rule with the input files of the output");
                 });
 }
 
 static void addInput(OptionParser &parser, Options &options, bool isRequired) {
   parser.positional("INPUT", options.request.input,
-                    "The schedule, or a program of another tool: a file, `-` "
-                    "for standard input, or a name of the library",
+                    "A schedule or program: a file, `-` for standard input, or "
+                    "the name of a library schedule",
                     isRequired);
 }
 
 static void addWatch(OptionParser &parser, Options &options) {
   parser.flag("--watch", options.watch,
-              "Go on: again whenever a file that was read changes");
+              "Compile again whenever an input file changes");
   parser.addCheck([&options]() -> std::string {
     return options.watch && options.request.input == "-"
                ? "--watch waits for files to change, and none is read"
@@ -357,15 +349,15 @@ static void addCommonOptions(OptionParser &parser, Options &options) {
   parser.group("For builds and other tools", [&] {
     forPrograms(parser, options, [&] {
       parser.flag("--no-families", options.noFamilies,
-                  "Lay out and verify all microbatches, also where a proof for "
-                  "all their numbers is quicker");
+                  "Expand and verify all microbatches, even where a proof for "
+                  "all M is faster");
     });
   });
 }
 
 static void addTimeline(OptionParser &parser, Options &options) {
   parser.flag("--timeline", options.timeline,
-              "Draw a timeline on standard error, beside the output");
+              "Also draw a timeline on standard error");
 }
 
 /// What says which passes run is no pipeline beside one.
@@ -408,13 +400,15 @@ static void addConsoleOptions(OptionParser &parser, Options &options) {
 static void addFormatOptions(OptionParser &parser, Options &options) {
   EmitOptions &emit = options.emitOptions;
   forFormats(parser, options, Emitter::Torch, [&] {
-    parser.parsed(
-        "--torch-version", "The PyTorch that reads torch-csv, such as 2.9",
-        [&](const std::string &text) -> std::string {
-          auto version = parseTorchVersion(text);
-          emit.torch.version = version.value_or(TorchVersion());
-          return version ? "" : "`" + text + "` is no version such as 2.9";
-        });
+    parser.parsed("--torch-version",
+                  "The PyTorch version that reads torch-csv, such as 2.9",
+                  [&](const std::string &text) -> std::string {
+                    auto version = parseTorchVersion(text);
+                    emit.torch.version = version.value_or(TorchVersion());
+                    return version
+                               ? ""
+                               : "`" + text + "` is not a version such as 2.9";
+                  });
   });
   parser.onlyIf(
       [&options] { return options.emit == "torch-csv"; },
@@ -422,11 +416,10 @@ static void addFormatOptions(OptionParser &parser, Options &options) {
       "when it places the messages",
       [&] {
         parser.flag("--torch-fsdp", emit.torch.fsdp,
-                    "Tell PyTorch in torch-csv when to gather and free "
-                    "the parameters of stages");
+                    "Write UNSHARD and RESHARD into torch-csv");
       });
   forFormats(parser, options, Emitter::Symbol, [&] {
-    parser.parsed("--cpp-symbol", "The name of the variable that cpp exports",
+    parser.parsed("--cpp-symbol", "The name of the variable that cpp defines",
                   [&](const std::string &text) -> std::string {
                     emit.cppSymbol = text;
                     return isCppSymbol(text)
@@ -442,7 +435,7 @@ static void addOutputOptions(OptionParser &parser, Options &options) {
   addOutput(parser, options.output);
   std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
   kinds.push_back("ast");
-  parser.choice("--emit", "What to write", kinds, options.emit);
+  parser.choice("--emit", "The output format", kinds, options.emit);
   parser.onlyIf(
       [&options] {
         const Emitter *emitter = findEmitter(options.emit);
@@ -450,13 +443,13 @@ static void addOutputOptions(OptionParser &parser, Options &options) {
       },
       "it is for formats that have loops: --emit=json, cpp, ir",
       [&] {
-        parser.flag("--rolled", options.request.rolled,
-                    "Write what repeats itself on a rank as loops (json, ir; "
-                    "cpp always has them)");
+        parser.flag(
+            "--rolled", options.request.rolled,
+            "Write repeated actions as loops (json, ir; cpp always does)");
       });
   parser.value("--for", "NAME", options.free,
-               "Write a program for all values of this parameter, each of "
-               "which is proven (json, cpp, ir)");
+               "Write one program for all values of this parameter, proven for "
+               "each (json, cpp, ir)");
 }
 
 /// The same, of what fewer ask for.
@@ -464,8 +457,8 @@ static void addRareOutputOptions(OptionParser &parser, Options &options) {
   parser.group("Communication", [&] {
     forPrograms(parser, options, [&] {
       parser.choice("--preconnect",
-                    "List the connections to open first: auto, the default, "
-                    "does on streams",
+                    "Write the order in which to open connections; auto, the "
+                    "default: on stream transports",
                     {std::begin(preconnects), std::end(preconnects)},
                     options.request.comm.preconnect);
     });
@@ -474,19 +467,6 @@ static void addRareOutputOptions(OptionParser &parser, Options &options) {
     addDepfile(parser, options);
     addFormatOptions(parser, options);
   });
-}
-
-static std::string helpBelow() {
-  std::string text =
-      R"(Commands (`ppcc COMMAND --help`); without one, ppcc builds:)";
-  for (const Command &command : commands())
-    text += fmt::format("\n  {:<15}{}", command.name, command.summary);
-  return text + R"(
-
-Examples:
-  ppcc dualpipe -D P=8 -D M=20 --timeline -o program.json
-  ppcc report my.pp --cost B=2 --transport=rendezvous
-  ppcc compare 1f1b zbh1 my.pp -D P=8 -D M=32)";
 }
 
 /// What speaks against the options of a build together, if anything.
@@ -511,7 +491,6 @@ static std::string findConflict(const Options &options, bool lists) {
 }
 
 void ppcc::declareBuild(OptionParser &parser, Options &options) {
-  parser.footer(helpBelow());
   auto lists = [&options] {
     return options.listSchedules || options.listPasses ||
            options.listDiagnostics;
@@ -534,13 +513,11 @@ void ppcc::declareBuild(OptionParser &parser, Options &options) {
     parser.flag("--list-params", options.listParams,
                 "Print the parameters of the schedule and exit");
   };
-  parser.group("Everyday", [&] {
-    parser.onlyIf([=] { return !lists(); },
-                  "what lists and exits takes nothing else", declareAll);
-    addConsoleOptions(parser, options);
-    parser.flag("--list-schedules", options.listSchedules,
-                "Print the schedules of the library and exit");
-  });
+  parser.onlyIf([=] { return !lists(); },
+                "what lists and exits takes nothing else", declareAll);
+  addConsoleOptions(parser, options);
+  parser.flag("--list-schedules", options.listSchedules,
+              "Print the schedules of the library and exit");
   parser.onlyIf([=] { return !lists(); },
                 "what lists and exits takes nothing else",
                 [&] {
@@ -559,12 +536,10 @@ void ppcc::declareBuild(OptionParser &parser, Options &options) {
 void ppcc::declareCheck(OptionParser &parser, Options &options) {
   options.check = true;
   options.hasEmitOption = false;
-  parser.group("Everyday", [&] {
-    addInput(parser, options, /*isRequired=*/true);
-    addTimeline(parser, options);
-    addCommonOptions(parser, options);
-    addConsoleOptions(parser, options);
-  });
+  addInput(parser, options, /*isRequired=*/true);
+  addTimeline(parser, options);
+  addCommonOptions(parser, options);
+  addConsoleOptions(parser, options);
   addPictureOptions(parser, options);
   addDeveloperOptions(parser, options);
 }
@@ -572,26 +547,22 @@ void ppcc::declareCheck(OptionParser &parser, Options &options) {
 void ppcc::declareReport(OptionParser &parser, Options &options) {
   options.emit = "report";
   options.hasEmitOption = false;
-  parser.group("Everyday", [&] {
-    addInput(parser, options, /*isRequired=*/true);
-    addOutput(parser, options.output);
-    parser.choice(
-        "--format", "How to write the report",
-        {{"text", std::string("report")}, {"json", std::string("report-json")}},
-        options.emit);
-    addCommonOptions(parser, options);
-    addConsoleOptions(parser, options);
-    parser.group("For builds and other tools",
-                 [&] { addDepfile(parser, options); });
-  });
+  addInput(parser, options, /*isRequired=*/true);
+  addOutput(parser, options.output);
+  parser.choice(
+      "--format", "The format of the report",
+      {{"text", std::string("report")}, {"json", std::string("report-json")}},
+      options.emit);
+  addCommonOptions(parser, options);
+  addConsoleOptions(parser, options);
+  parser.group("For builds and other tools",
+               [&] { addDepfile(parser, options); });
   addDeveloperOptions(parser, options);
 }
 
 std::optional<int> ppcc::parseOptions(const Invocation &call, Options &options,
                                       Declare *declare) {
-  OptionParser parser(call, options.command,
-                      "Compiles a pipeline-parallel schedule into the program "
-                      "of each rank: verified, with communication");
+  OptionParser parser(call, options.command);
   parser.version();
   declare(parser, options);
   if (std::optional<int> code = parser.parse())

@@ -49,8 +49,8 @@ void declare(OptionParser &parser, ProfileOptions &options) {
   parser.choice("--unit", "The unit of time of the costs",
                 {{"us", 1}, {"ms", 1'000}, {"s", 1'000'000}}, options.unit);
   parser.choice("--emit",
-                "What is written: costs, for `ppcc --costs`, or "
-                "model, a model and a cluster in the language",
+                "The output: costs, for `ppcc --costs`, or model, a model and "
+                "a cluster in the language",
                 {{"costs", false}, {"model", true}}, options.asModel);
   addMaxErrors(parser, options.console.maxErrors);
 }

@@ -45,15 +45,15 @@ int ppcc::runProof(
   parser.positional("INPUT", options.request.input,
                     "The schedule: a file, or a name of the library", true);
   parser.value("--for", "NAME", options.free,
-               explains ? "The parameter that takes all values; M"
-                        : "The parameter that takes all values; M. Two, as in "
-                          "P,M, with the ranks first, are experimental");
-  parser.choice("--format", "How to write the result", std::move(formats),
+               explains ? "The free parameter; M by default"
+                        : "The free parameter; M by default. Two, P,M with the "
+                          "ranks first, are experimental");
+  parser.choice("--format", "The format of the result", std::move(formats),
                 options.format);
   addOutput(parser, options.output);
   if (!explains)
     parser.output("--certificate", options.certificate,
-                  "Also write what shows it, for ppcc-check-proof");
+                  "Also write a certificate for ppcc-check-proof");
   addScheduleOptions(parser, options, &options.dataOnly);
   addMaxErrors(parser, options.console.maxErrors);
   if (std::optional<int> code = parser.parse())

@@ -29,9 +29,7 @@ static void writeVerdicts(const ProveOptions &options, const Proof &proof,
 }
 
 int ppcc::runProve(const Invocation &call) {
-  OptionParser parser(
-      call, "ppcc prove",
-      "Says of a schedule for which numbers of microbatches it is right");
+  OptionParser parser(call, "ppcc prove");
   return runProof(
       parser, {"text", "json"}, false, call, "ppcc.proof",
       [](const ProvenRange &, llvm::json::OStream &) {}, writeVerdicts);

@@ -299,15 +299,12 @@ int ppcc::runServe(const Invocation &call) {
   Options options;
   uint16_t port = 0;
   bool opens = false;
-  OptionParser parser(
-      call, "ppcc serve",
-      "Shows a schedule in a browser of this machine, while its "
-      "file changes: its timeline, what is wrong with it, and "
-      "sliders for parameters and costs");
+  OptionParser parser(call, "ppcc serve");
   parser.positional("INPUT", options.request.input,
                     "The schedule, or a program of another tool",
                     /*isRequired=*/true);
-  parser.number("--port", port, 0, 65535, "Of 127.0.0.1; a free one without");
+  parser.number("--port", port, 0, 65535,
+                "The port on 127.0.0.1; a free one by default");
   parser.flag("--open", opens, "Open the page in the browser (xdg-open)");
   addCompileOptions(parser, options);
   options.emit = "html";

@@ -47,42 +47,37 @@ constexpr uint64_t effortUnit = 1'000'000;
 
 void declare(OptionParser &parser, SynthesizeOptions &options) {
   parser.value("--placement", "PLACEMENT", options.request.input,
-               "Which rank hosts which stage: linear, v, loop:V or wave:V with "
-               "V chunks a rank, or a schedule whose order is not looked at");
+               "The placement: linear, v, loop:V or wave:V with V chunks a "
+               "rank, or a schedule, of which only the placement is used");
   parser.choice("--objective",
-                "What is to be short: the whole, or the longest time between "
-                "a rank's first begin and last end",
+                "What to minimize: the makespan, or the longest time from a "
+                "rank's first start to its last end",
                 {{"makespan", Objective::Makespan}, {"span", Objective::Span}},
                 options.userRequest.objective);
   parser.number("--effort", options.effort, 1, 1'000'000'000,
-                "So many million actions are simulated at most");
+                "Simulate at most this many million actions");
   parser.flag("--fused-backward", options.userRequest.fusedBackward,
-              "Let B compute both gradients at once, instead of I and W");
+              "Use B for both gradients instead of I and W");
   parser.value("--layers", "LAYERS", options.userRequest.layers,
-               "Choose how many layers each stage gets, too: E,t*24,L as in "
-               "--layout, or `model` for those of the model");
+               "Also choose the layers of each stage: E,t*24,L as in --layout, "
+               "or `model` for those of the model");
   parser.flag("--recompute", options.userRequest.recompute,
-              "Choose which stages compute their activations again, too, and "
-              "for which microbatches, as `recompute` of std.pp does");
+              "Also choose where to recompute activations, as `recompute` of "
+              "std.pp does");
   parser.flag("--offload", options.userRequest.offload,
-              "Choose which stages bring their activations to the host and "
-              "back, too, and for which microbatches, as `offload` of std.pp "
-              "does");
-  parser.value(
-      "--for", "NAME", options.userRequest.free,
-      "Look for an order that does for every number of microbatches, "
-      "the parameter of this name, mostly M; the figures are about the "
-      "number that -D gives it");
+              "Also choose where to offload activations to the host, as "
+              "`offload` of std.pp does");
+  parser.value("--for", "NAME", options.userRequest.free,
+               "Search an order for all numbers of microbatches, this "
+               "parameter; figures are for the value that -D gives");
   parser.repeated("--from", "SCHEDULE", options.userRequest.from,
-                  "Begin with the order of this schedule, beside those of the "
-                  "library");
-  parser.choice("--format", "How to tell the figures",
+                  "Also start from the order of this schedule");
+  parser.choice("--format", "The format of the figures",
                 {{"text", false}, {"json", true}}, options.asJson);
   parser.parsed(
       "--sweep",
-      "Look for the best order for each limit of a range, such as "
-      "limit=4..16, and tell a table; -o FILE.svg, FILE.pdf and "
-      "FILE.html draw it",
+      "Search the best order for each memory limit of a range, such as "
+      "limit=4..16, and print a table; -o FILE.svg, .pdf or .html draws it",
       [&](const std::string &text) { return parseSweep(text, options.limits); },
       "limit=A..B");
   addDiagnosticsFormat(parser, options.console);
@@ -252,9 +247,7 @@ void printSweepJson(ArrayRef<SweepPoint> points, raw_ostream &out) {
 
 int ppcc::runSynthesize(const Invocation &call) {
   SynthesizeOptions options;
-  OptionParser parser(call, "ppcc synthesize",
-                      "Finds the order that takes least time for a placement, "
-                      "costs and limits, and writes it as a schedule");
+  OptionParser parser(call, "ppcc synthesize");
   declare(parser, options);
   if (std::optional<int> code = parser.parse())
     return *code;

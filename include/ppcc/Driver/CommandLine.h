@@ -27,15 +27,14 @@ public:
   /// Takes a value; gives what is wrong with it, or nothing.
   using Parse = std::function<std::string(Text value)>;
 
-  /// With `--help`.
-  OptionParser(const Invocation &call, Text name, Text summary);
+  /// With `--help` and `--help-all`. The purpose of a command of ppcc, and its
+  /// examples, are those of lib/Driver/Commands.def.
+  OptionParser(const Invocation &call, Text name, Text purpose = "");
   ~OptionParser();
 
   /// Adds `--version`, which says the name of the tool.
   void version();
-  /// Text behind that of `--help`.
-  void footer(Text text);
-  /// What `declare` declares stands in `--help` below this title.
+  /// What `declare` declares stands in `--help-all` alone, below this title.
   void group(Text title, function_ref<void()> declare);
   /// What `declare` declares is for command lines, once they are read, of which
   /// `holds` is true; in others it is wrong usage, for the reason `why`.

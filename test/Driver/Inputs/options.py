@@ -31,13 +31,13 @@ def options_of(command):
 
 
 def main():
-    names = re.search(r"without one, ppcc builds:\n(.*?)\n\n", run("ppcc", "--help").stdout, re.S).group(1)
+    names = re.search(r"^Commands .*\n((?:  .*\n)+)", run("ppcc", "--help").stdout, re.M).group(1)
     commands = [("ppcc",), *(("ppcc", line.split()[0]) for line in names.splitlines()), ("ppcc-opt",), ("ppcc-profile",)]
     options = {command: options_of(command) for command in commands}
     every = {name: value for command in commands for name, value in options[command].items()}
     refused = shown = 0
     for command in commands:
-        text = run(*command, "--help").stdout
+        text = run(*command, "--help-all").stdout
         for name, value in every.items():
             if name in options[command]:
                 assert re.search(rf"^ .*(?<![\w-]){name}\b", text, re.M), (command, name, "is not in the help")
