@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 import gc
+import importlib
 import json
 import subprocess
 import sys
@@ -15,6 +17,28 @@ import ppcc
 import pytest
 
 from . import SANITIZED
+
+DOCUMENTED = ("ppcc", *(f"ppcc.{name}" for name in ("_compiler", "_diagnostics", "_notebook", "_program", "_report", "_rows", "_timeline")))
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_examples_in_docstrings_run(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0 and result.failed == 0
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    for name in ppcc.__all__:
+        public = getattr(ppcc, name)
+        members = vars(public).items() if isinstance(public, type) else ()
+        documented = [value for key, value in members if not key.startswith("_") and (callable(value) or isinstance(value, property))]
+        for one in (public, *documented):
+            summary = (one.__doc__ or "").partition("\n\n")[0]
+            assert summary and "\n" not in summary, (name, one)
+
+
+def test_the_package_has_the_version_of_the_compiler() -> None:
+    assert ppcc.__version__ == ppcc.version() and ppcc.__version__.count(".") == 2
 
 
 def test_schedules_have_summaries_and_parameters() -> None:
@@ -144,8 +168,19 @@ def test_reports_are_typed() -> None:
     assert (report.makespan, report.bound, report.messages) == (9, 9, 4)
     assert [rank.peak_activations for rank in report.ranks] == [2, 1]
     assert report.ranks[0].bubble == 3 and report.peak_activations == 2
+    assert [(live.stage, live.microbatches, live.memory) for live in report.ranks[0].peak_live] == [(0, 2, 2)]
     slow = program.simulate({"F": 2, "B": 4, "latency": 0.5}, transport="buffered")
     assert slow.makespan > 18 and slow.transport == "buffered"
+
+
+def test_reports_are_readable() -> None:
+    report = ppcc.compile("one_f_one_b", P=2, M=4).simulate()
+    assert repr(report) == "<Report one_f_one_b on stream: makespan 15, bubble 20.00 %, peak memory 2, 8 messages>"
+    lines = str(report).splitlines()
+    assert lines[0] in repr(report) and [line.split() for line in lines[2:]] == [["0", "12", "15", "3", "2", "2"], ["1", "12", "12", "0", "1", "1"]]
+    assert report._repr_html_().count("<tr>") == 3 and "makespan 15" in report._repr_html_()
+    escaped = ppcc.Report.from_json({**report.document, "schedule": "<a & b>"})._repr_html_()
+    assert "&lt;a &amp; b&gt;" in escaped and "<a &" not in escaped
 
 
 def test_costs_come_from_files_too(tmp_path: Path) -> None:
@@ -261,6 +296,8 @@ def test_the_best_order_is_found(tmp_path: Path) -> None:
     assert found.optimal and found.makespan == found.bound == 39 and found.gap == 0
     assert found.peak_memory == (4, 4, 4, 4) and found.why.startswith("rank ")
     assert found.program.simulate().makespan == 39
+    assert repr(found) == "<SynthesisResult makespan 39, span 39, bound 39 (optimal), peak memory 4>"
+    assert "<pre>" in found._repr_html_() and "->" not in found._repr_html_()
     family = ppcc.synthesize("linear", P=4, M=12, for_all="M", costs={"memory.limit": 4}, comm_order="none")
     assert (family.min_microbatches, family.microbatches, family.makespan, family.program.simulate().makespan) == (4, 12, 39, 39)
     (formula,) = family.formulas
@@ -275,6 +312,7 @@ def test_the_best_order_is_found(tmp_path: Path) -> None:
     swept = ppcc.sweep("linear", P=4, M=12, limits=(0, 4), costs={"memory.static": 1}, comm_order="none", effort=2)
     assert [point.fits for point in swept.points] == [False, False, True, True, True]
     assert sum(point.knee for point in swept.points) == 1 and swept.points[4].makespan <= 44
+    assert repr(swept) == "<Sweep of 5 limits>" and len(str(swept).splitlines()) == 6 and str(swept).lstrip().startswith("limit")
     assert swept._repr_html_().startswith("<svg") and "<td" in swept._repr_html_()
     swept.save(tmp_path / "curve.svg")
     assert (tmp_path / "curve.svg").read_text() == swept.svg
@@ -308,6 +346,8 @@ def test_a_comparison_is_a_table_and_a_page(tmp_path: Path) -> None:
         ("one_f_one_b", 8),
     ]
     assert compared.rows[3]["makespan"] == 27
+    assert repr(compared) == "<Comparison of 4 runs>"
+    assert str(compared).splitlines()[0].startswith("schedule") and len(str(compared).splitlines()) == 5
     shown = compared._repr_html_()
     assert shown.count("<tr>") == 5 and "<iframe" in shown and '<th scope="col">makespan</th>' in shown
     compared.save(tmp_path / "runs.html")

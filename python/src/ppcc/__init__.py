@@ -1,13 +1,21 @@
-"""Compiles pipeline-parallel schedules into the program of each rank.
+"""Compile pipeline-parallel schedules into the program of each rank, verify and simulate them.
 
-    import ppcc
+Times and amounts of memory are in the units of the costs that you pass; without costs a forward takes 1 and holds 1.
+`ppcc.torch` runs programs on torch.distributed, `ppcc.megatron`, `ppcc.deepspeed` and `ppcc.torchtitan` in these systems.
+Import these modules explicitly, since they need other packages.
 
-    program = ppcc.compile("dualpipe", P=8, M=20)
-    program.actions[0]          # what rank 0 does
-    program.simulate()          # makespan, bubbles, memory
-    program.timeline()          # a picture; in a notebook it shows itself
+Attributes:
+    __version__: The version of the compiler, the same as `version()`.
 
-`ppcc.torch` runs programs on torch.distributed; it is imported by itself, since it needs PyTorch.
+Example:
+    >>> import ppcc
+    >>> program = ppcc.compile("dualpipe", P=8, M=20)
+    >>> program
+    <Program dualpipe(P=8, M=20, split_middle=True): 8 ranks, 924 rows>
+    >>> str(program.actions[0][0])  # The first action of rank 0.
+    '0F0'
+    >>> program.simulate().makespan
+    66
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Schedules in, programs out."""
+"""The entry points of the compiler: compile, load, synthesize, sweep."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from ._deprecated import Renamed, renamed_arguments
 from ._program import Program
 from ._run import Costs, Value, option_argument, compile_native, cost_options, definition, run
+from ._table import html_table, text_table
 from ._timeline import suffix
 
 __all__ = ["ScheduleInfo", "compile", "compile_source", "load", "schedules", "synthesize", "version"]
@@ -25,22 +27,32 @@ class ScheduleInfo:
 
     name: str
     summary: str
+    """One line of text."""
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """Its parameters, each with its type and default as the schedule declares them: `{"P": "int = 4"}`."""
+        """The parameters with type, condition and default as the schedule declares them, such as `{"P": "int >= 2 = 4"}`."""
         rows = (line.split(": ", 1) for line in run([self.name, "--list-params"]).splitlines())
         return {name: declared for name, declared in rows}
 
 
 def schedules() -> list[ScheduleInfo]:
-    """The schedules of the library."""
+    """List the schedules of the library.
+
+    Returns:
+        The schedules with their summaries.
+
+    Example:
+        >>> import ppcc
+        >>> [info.parameters for info in ppcc.schedules() if info.name == "dualpipe"]
+        [{'P': 'int >= 2 = 4', 'M': 'int >= 2 * P = 2 * P', 'split_middle': 'bool = true'}]
+    """
     rows = (line.split(None, 1) for line in run(["--list-schedules"]).splitlines())
     return [ScheduleInfo(row[0], row[1].strip() if len(row) > 1 else "") for row in rows if row]
 
 
 def version() -> str:
-    """The version of the compiler."""
+    """Return the version of the compiler, such as `"0.1.0"`; the same as `ppcc.__version__`."""
     return run(["--version"]).split()[1]
 
 
@@ -64,16 +76,43 @@ def compile(  # noqa: A001 - the word for it
     max_actions: int | None = None,
     **more_params: Value,
 ) -> Program:
-    """Compiles a schedule of the library, by name, or of a `.pp` file, by path.
+    """Compile and verify a schedule. Warnings of the compiler become Python warnings.
 
-    Its parameters are keyword arguments, `compile("dualpipe", P=8, M=20)`; those whose names are taken here go into
-    `params`. `name` chooses among several schedules of a file. The others are options of the compiler: the transports
-    to be safe under, the order of the messages, how to fuse them, how many receives to post ahead, whether to list the
-    connections, the model and the cluster (by name, or the path of a file), the layers of the stages, costs (by name, or
-    the path of a file), rules to follow (`"recompute(1)"`, of std.pp or of `rules_file`), and the largest number of
-    actions.
+    Args:
+        schedule: A name of the library (see `schedules`), or the path of a `.pp` file.
+        params: Parameters of the schedule, for names that are arguments of this function.
+        name: The schedule to compile if the file declares several.
+        transport: The transports (docs/verification.md) under which the program must not deadlock; by default those of the
+            schedule, else `"stream"`.
+        comm_order: The order of sends and receives: `"none"`, `"sweep"`, `"ready-time"`, `"late"` or `"best"`. `"none"` adds no
+            messages.
+        fuse: Which neighbouring messages to post as one batch: `"none"`, `"batch"`, `"megatron"` or `"megatron-even-odd"`.
+        prefetch: The maximum number of receives of an edge that are posted ahead of their readers.
+        preconnect: Whether to list the connections to open first: `"auto"` (the default, on streams), `"on"` or `"off"`.
+        model: A model: a name, or the path of a file (docs/language.md). It replaces the model of the schedule.
+        cluster: A cluster, likewise.
+        layout: The layers of each stage, such as `"E|(tt|)*3,m|L"`, or how to divide those of the model: `"evenly"` or
+            `"by-cost"`.
+        costs: Costs by name, such as `{"F": 1, "latency": 0.1}`, or the path of a file of costs (docs/reports.md).
+        rules: Rules to apply, such as `"recompute(2, 1)"`, or a list of them.
+        rules_file: The file that declares the rules; by default std.pp of the library.
+        max_actions: The maximum number of actions; schedules with more are errors.
+        **more_params: Parameters of the schedule.
 
-    Raises CompileError, which carries the diagnostics.
+    Returns:
+        The verified program.
+
+    Raises:
+        CompileError: The schedule has errors, or can deadlock; `diagnostics` lists them.
+        UsageError: An option is unknown or excludes another one.
+        TypeError: A parameter is not a number, a boolean or text.
+
+    Example:
+        >>> import ppcc
+        >>> program = ppcc.compile("one_f_one_b", P=2, M=2, transport="rendezvous")
+        >>> print(program)
+        rank 0: 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1
+        rank 1: 1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1
     """
     path = os.fspath(schedule)
     if path.startswith("-"):
@@ -116,7 +155,34 @@ def compile_source(
     max_actions: int | None = None,
     **more_params: Value,
 ) -> Program:
-    """Compiles the text of a schedule; otherwise as `compile`. Diagnostics call the text `-`."""
+    """Compile and verify the text of a schedule. Diagnostics call the text `-`.
+
+    Args:
+        source: The text.
+        params: Parameters of the schedule, for names that are arguments of this function.
+        name: The schedule to compile if the text declares several.
+        **more_params: Parameters of the schedule.
+
+    All other arguments are those of `compile`.
+
+    Returns:
+        The verified program.
+
+    Raises:
+        CompileError: The schedule has errors, or can deadlock; `diagnostics` lists them.
+        UsageError: An option is unknown or excludes another one.
+
+    Example:
+        >>> import ppcc
+        >>> source = '''
+        ... schedule alternate(P: int = 2, M: int = 4) {
+        ...   ranks P; microbatches M; placement linear;
+        ...   on rank r { repeat M { F; B; } }
+        ... }
+        ... '''
+        >>> ppcc.compile_source(source, M=2).num_microbatches
+        2
+    """
     options = _options(
         name,
         transport,
@@ -137,79 +203,144 @@ def compile_source(
 
 @dataclass(frozen=True)
 class SynthesisResult:
-    """The best order that was found, as a schedule with its figures (docs/synthesis.md)."""
+    """The best order that `synthesize` found, as a schedule, with its figures (docs/synthesis.md).
+
+    Times are in the time unit of the costs, memory in their memory unit. A notebook shows the figures and the schedule.
+    """
 
     text: str
     """The source of the schedule."""
     makespan: float
     span: float
+    """The longest time of a rank from its first start to its last end."""
     bound: float
-    """No order is below it."""
+    """A lower bound of the objective for all orders of the placement."""
     gap: float
-    """(makespan - bound) / bound, or that of the span."""
+    """(objective - bound) / bound."""
     optimal: bool
+    """Whether the objective equals the bound."""
     why: str
     """The argument for the bound."""
     peak_memory: tuple[float, ...]
     """By rank."""
     evaluations: int
+    """The number of orders that the search simulated."""
     seconds: float
+    """The time that the search took."""
     min_microbatches: int | None = None
-    """From this number of microbatches on it is proven, if it is for all of them."""
+    """With `for_all`: the schedule is proven for this number of microbatches and all greater ones."""
     microbatches: int | None = None
-    """Then the number that the figures are about."""
+    """With `for_all`: the number of microbatches of the figures."""
     formulas: tuple[dict[str, Any], ...] = ()
-    """Then the makespan by M: `modulus`, `residue`, `from`, and `slope`, `intercept` and `exact` of `makespan`."""
+    """With `for_all`: the makespan by M: `modulus`, `residue`, `from`, and `slope`, `intercept` and `exact` of `makespan`."""
     layout: str | None = None
-    """The layers of each stage, if there are layers."""
+    """With `layers`: the layers of each stage."""
 
     least = Renamed("min_microbatches")
 
     @cached_property
     def program(self) -> Program:
-        """What the schedule compiles to, for `microbatches` if it is for all of them."""
+        """The program of the schedule; with `for_all` that for `microbatches` microbatches."""
         return self.at(self.microbatches)
 
     def at(self, microbatches: int | None) -> Program:
-        """What a schedule for all numbers of microbatches compiles to, for so many."""
+        """Compile the schedule for a number of microbatches.
+
+        Args:
+            microbatches: The number of microbatches; ignored unless the schedule was synthesized with `for_all`.
+
+        Returns:
+            The program.
+
+        Raises:
+            CompileError: The schedule does not allow this number.
+        """
         return compile_source(self.text, params={} if self.min_microbatches is None or microbatches is None else {"M": microbatches})
+
+    def _headline(self) -> str:
+        gap = "optimal" if self.optimal else f"gap {100 * self.gap:.2f} %"
+        peak_memory = max(self.peak_memory, default=0)
+        return f"makespan {self.makespan:.9g}, span {self.span:.9g}, bound {self.bound:.9g} ({gap}), peak memory {peak_memory:.9g}"
+
+    def __repr__(self) -> str:
+        return f"<SynthesisResult {self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self._headline())}; {escape(self.why)}</p><pre>{escape(self.text)}</pre>"
 
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """The best order for one limit of memory; no figures where none fits."""
+    """The best order for one limit of memory. Figures are None if no order fits."""
 
     limit: float
+    """The memory that each rank may hold, in the memory unit of the costs."""
     fits: bool
+    """Whether an order keeps to the limit."""
     makespan: float | None = None
     bound: float | None = None
     gap: float | None = None
     optimal: bool = False
     peak_memory: float | None = None
     knee: bool = False
-    """From here on, more memory buys less time."""
+    """Whether this is the knee: the point after which more memory saves less time."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Memory against time (docs/synthesis.md); a notebook draws it."""
+    """The best makespan for each limit of memory (docs/synthesis.md).
+
+    `print()` shows a table; a notebook shows the curve and the table.
+    """
 
     points: tuple[SweepPoint, ...]
+    """One per limit, ascending."""
     svg: str
+    """The curve of time over memory, as an SVG image."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the curve, `.svg`."""
+        """Write the curve to a file.
+
+        Args:
+            path: The file, with the extension `.svg`.
+
+        Raises:
+            ValueError: The file has another extension.
+        """
         suffix(path, (".svg",))
         Path(path).write_text(self.svg, encoding="utf-8")
 
-    def _repr_html_(self) -> str:
-        from ._notebook import table
+    def __repr__(self) -> str:
+        return f"<Sweep of {len(self.points)} limits>"
 
-        return self.svg + table([asdict(point) for point in self.points])
+    def __str__(self) -> str:
+        return text_table([asdict(point) for point in self.points])
+
+    def _repr_html_(self) -> str:
+        return self.svg + html_table([asdict(point) for point in self.points])
 
 
 def sweep(placement: str | os.PathLike[str] = "linear", /, *, limits: tuple[float, float], **arguments: Any) -> Sweep:
-    """Synthesizes for each limit of memory between two; `arguments` are those of `synthesize`."""
+    """Find the best order for each whole limit of memory between two.
+
+    Args:
+        placement: The placement, as for `synthesize`.
+        limits: The lowest and the highest limit, both included, in the memory unit of the costs.
+        **arguments: Further arguments of `synthesize`.
+
+    Returns:
+        The makespan for each limit, and its curve.
+
+    Raises:
+        CompileError: The placement or the costs have errors.
+        UsageError: An option is unknown or excludes another one.
+
+    Example:
+        >>> import ppcc
+        >>> swept = ppcc.sweep("linear", P=4, M=12, limits=(3, 5), effort=2)
+        >>> [(point.limit, point.makespan) for point in swept.points]
+        [(3, 44), (4, 39), (5, 39)]
+    """
     with tempfile.TemporaryDirectory() as folder:
         picture = os.path.join(folder, "sweep.svg")
         text = _run_synthesize(placement, ["--sweep", f"limit={limits[0]}..{limits[1]}", "-o", picture], **arguments)
@@ -218,12 +349,40 @@ def sweep(placement: str | os.PathLike[str] = "linear", /, *, limits: tuple[floa
 
 
 def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any) -> SynthesisResult:
-    """Finds the best order for a placement: `linear`, `v`, `loop:V`, `wave:V`, or the path or name of a schedule.
+    """Find the order of actions that takes the least time for a placement, costs and limits (docs/synthesis.md).
 
-    `synthesize("v", P=8, M=32, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 16})`. The other arguments are options of
-    `ppcc synthesize`: `params`, `objective`, `effort`, `fused_backward`, `recompute`, `offload`, `transport`, `comm_order`, `costs`,
-    `layers`, `max_actions`; `start` names schedules to begin with (`--from`), `for_all="M"` asks for one schedule for every number
-    of microbatches (`--for`).
+    Args:
+        placement: `"linear"`, `"v"`, `"loop:V"` or `"wave:V"` with V stages per rank; or the name or path of a schedule, whose
+            placement and model are used.
+        **arguments: Options of the search, and `P`, `M` and other parameters of the placement:
+
+            * `params`: parameters, for names that are options.
+            * `costs`: costs by name, such as `{"F": 5, "memory.limit": 4}`, or the path of a file of costs.
+            * `objective`: `"makespan"` (the default), or `"span"`, the longest time of a rank from its first start to its
+              last end.
+            * `effort`: the maximum number of actions to simulate, in millions; 100 by default.
+            * `fused_backward`: use B instead of I and W.
+            * `recompute`, `offload`: also choose for which microbatches each stage recomputes or offloads its activations.
+            * `layers`: also choose how many layers each stage gets, such as `"E,t*24,L"`; `"model"` takes those of the model.
+            * `for_all`: `"M"` searches for one schedule for all numbers of microbatches; `M` is then the number of the figures.
+            * `start`: schedules to start the search with, in addition to those of the library.
+            * `transport`, `comm_order`: the transport, and the order of messages; by default the best order is chosen.
+            * `max_actions`: the maximum number of actions of the schedule.
+
+    Returns:
+        The schedule with its figures.
+
+    Raises:
+        CompileError: No order keeps to the limits, or the placement has errors.
+        UsageError: An option is unknown or excludes another one.
+
+    Example:
+        >>> import ppcc
+        >>> found = ppcc.synthesize("linear", P=4, M=12, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 4})
+        >>> found
+        <SynthesisResult makespan 201, span 201, bound 201 (optimal), peak memory 4>
+        >>> found.program.simulate().makespan
+        201
     """
     document = json.loads(_run_synthesize(placement, [], **arguments))
     figures = ("makespan", "span", "bound", "gap", "optimal", "why", "evaluations", "seconds")
@@ -283,10 +442,29 @@ def _run_synthesize(
 
 
 def load(path: str | os.PathLike[str], /, *, microbatches: int | None = None) -> Program:
-    """Reads a program that the compiler or another tool wrote: JSON, PyTorch's CSV, action lists (docs/importing.md).
+    """Read and verify a program of the compiler or of another tool: JSON, PyTorch's CSV, action lists (docs/importing.md).
 
-    The compiler checks it, and adds messages if it has none. `microbatches` is for formats that do not tell their
-    number.
+    The compiler adds messages if the program has none. Its warnings become Python warnings.
+
+    Args:
+        path: The file.
+        microbatches: The number of microbatches, for formats that do not contain it.
+
+    Returns:
+        The verified program.
+
+    Raises:
+        CompileError: The file cannot be read, has errors, or its program can deadlock.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import ppcc
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "lists.txt"
+        ...     _ = path.write_text("rank 0: 0F0 0B0\\nrank 1: 1F0 1B0\\n")
+        ...     print(ppcc.load(path))
+        rank 0: 0F0 0SEND_F0 0RECV_B0 0B0
+        rank 1: 1RECV_F0 1F0 1B0 1SEND_B0
     """
     return Program.from_native(compile_native([os.path.abspath(path), *option_argument("--microbatches", microbatches)]))
 

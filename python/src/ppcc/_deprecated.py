@@ -1,4 +1,4 @@
-"""Old names, kept for one release. Each warns (DeprecationWarning) and does what the new one does."""
+"""Deprecated names, kept for one release. Each emits a DeprecationWarning and does what the new name does."""
 
 from __future__ import annotations
 

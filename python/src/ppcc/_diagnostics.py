@@ -1,4 +1,4 @@
-"""What the compiler finds wrong, as objects and exceptions."""
+"""The compiler's errors and warnings, as objects and exceptions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from ._deprecated import Renamed
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A place that has to do with a diagnostic, and why; None without one, `file` when it is in no source file."""
+    """A place that explains a diagnostic. Lines and columns count from 1, columns in bytes."""
 
     message: str
     location: str | None = None
+    """The place in readable form, such as `mine.pp:3:25`; None without one."""
     file: str | None = None
+    """The source file; None, like `line` and `column`, if the place is not in a source file."""
     line: int | None = None
     column: int | None = None
 
@@ -24,23 +26,34 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding of the compiler. Lines and columns count from 1, columns in bytes.
+    """An error or a warning of the compiler. Lines and columns count from 1, columns in bytes.
 
-    `location` is what people read, None without one; `file` and what follows are None when it is in no source file.
+    Example:
+        >>> import ppcc
+        >>> try:
+        ...     ppcc.compile("one_f_one_b", P=0)
+        ... except ppcc.CompileError as error:
+        ...     found = error.errors[0]
+        >>> found.code, found.severity
+        ('E0480', 'error')
     """
 
     code: str
+    """The code, such as `E0301` (`ppcc explain-error E0301` describes it)."""
     severity: Literal["error", "warning"]
     message: str
     hint: str
-    """What to do."""
+    """How to fix it."""
     location: str | None = None
+    """The place in readable form, such as `mine.pp:3:25`; None without one."""
     file: str | None = None
+    """The source file; None, like the lines and columns, if the place is not in a source file."""
     line: int | None = None
     column: int | None = None
     end_line: int | None = None
     end_column: int | None = None
     notes: tuple[Note, ...] = ()
+    """Other places that explain it."""
 
     place = Renamed("location")
 
@@ -49,15 +62,19 @@ class Diagnostic:
 
 
 class Error(Exception):
-    """Whatever goes wrong in ppcc."""
+    """The base class of all exceptions of ppcc."""
 
 
 class UsageError(Error, ValueError):
-    """The compiler was given options that it does not know or that exclude each other."""
+    """An option is unknown, has an invalid value, or excludes another one."""
 
 
 class CompileError(Error):
-    """The schedule or program has errors; `diagnostics` holds them, and the warnings beside them, in order."""
+    """A schedule or a program has errors. The text of the exception lists them.
+
+    Attributes:
+        diagnostics: All errors and warnings, in order.
+    """
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...], text: str = "") -> None:
         self.diagnostics = diagnostics

@@ -1,4 +1,4 @@
-"""The digest of what all ranks of a program must agree on (docs/program-format.md)."""
+"""The digest of everything on which the ranks of a program must agree (docs/program-format.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PRIMES = (3622009729038558863, 3133965575612453507)
 
 
 def digest(head: Mapping[str, Any], rows: Rows) -> str:
-    """Of a program: what its JSON says but for its actions, and these."""
+    """Computes the digest of a program; `head` is its JSON without actions."""
     found = hashlib.blake2b(_text("ppcc.digest.2"), digest_size=16)
     found.update(_numbers([head["ranks"], head["backward"]]))
     found.update(_items(head["kinds"], _kind) + _items(head["pipes"], _pipe) + _items(head.get("preconnect", ()), _numbers))

@@ -1,4 +1,4 @@
-"""What notebooks show: tables, comparisons, and a widget with sliders."""
+"""Comparisons of schedules, and a notebook widget with sliders."""
 
 from __future__ import annotations
 
@@ -9,49 +9,53 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._compiler import _definitions, compile
 from ._diagnostics import CompileError, UsageError
 from ._run import Costs, Value, option_argument, cost_options, run
+from ._table import html_table as table
+from ._table import text_table
 from ._timeline import iframe, suffix
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
 
 
-def table(rows: Sequence[Mapping[str, object]]) -> str:
-    """HTML of rows that have the same columns; numbers stand at the right."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (rows[0] if rows else ()))
-    body = "".join(f"<tr>{''.join(map(_cell, row.values()))}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cell(value: object) -> str:
-    text = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-    align = ' style="text-align: right"' if isinstance(value, (int, float)) else ""
-    return f"<td{align}>{escape(text)}</td>"
-
-
 @dataclass(frozen=True)
 class Comparison:
-    """Several runs beside each other; a notebook shows the table and the pictures on one axis."""
+    """The figures and timelines of several runs.
+
+    `print()` shows the table; a notebook shows the table, and the timelines on one time axis.
+    """
 
     rows: tuple[dict[str, float | str | None], ...]
-    """A row a run, by the headings of `ppcc compare`."""
+    """One row per run; the keys are the columns of `ppcc compare`."""
     _arguments: tuple[str, ...]
 
     @cached_property
     def html(self) -> str:
-        """A page with the pictures."""
+        """An HTML page with the timelines, drawn on first use."""
         return run(["compare", *self._arguments, "--format=html"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the pictures, `.html`, or the table, `.csv`."""
+        """Write the comparison to a file.
+
+        Args:
+            path: The file; `.html` gets the timelines, `.csv` the table.
+
+        Raises:
+            ValueError: The file has another extension.
+        """
         form = suffix(path, (".html", ".csv"))[1:]
         run(["compare", *self._arguments, f"--format={form}", "-o", os.fspath(path)])
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.rows)} runs>"
+
+    def __str__(self) -> str:
+        return text_table(self.rows)
 
     def _repr_html_(self) -> str:
         return table(self.rows) + iframe("Comparison", self.html)
@@ -66,10 +70,30 @@ def compare(
     work: str | None = None,
     **more_params: Value,
 ) -> Comparison:
-    """Compares schedules by makespan, bubble, memory and messages, as `ppcc compare` does (docs/reports.md).
+    """Compare schedules by makespan, bubble, memory and messages, as `ppcc compare` does (docs/reports.md).
 
-    `compare("zb_h1", "zb_h2", P=8, M=24)`; `sweep={"M": [8, 16]}` gives a parameter several values, `work="rank"` says that
-    costs are of a rank's share of a microbatch.
+    Args:
+        *schedules: Names of the library, or paths of schedules or programs.
+        params: Parameters of the schedules, for names that are arguments of this function.
+        sweep: The values of each parameter to vary, such as `{"M": [8, 16]}`; several parameters give all combinations.
+        costs: Costs by name, or the path of a file of costs; see `Program.simulate`.
+        transport: The transport to simulate; by default that of each schedule.
+        work: Whether costs are those of a `"stage"` (the default), or of a `"rank"`'s share of a microbatch, however many
+            stages the rank has.
+        **more_params: Parameters of the schedules.
+
+    Returns:
+        One row per schedule and combination of values.
+
+    Raises:
+        CompileError: A schedule has errors.
+        UsageError: An option is unknown or does not fit the others.
+
+    Example:
+        >>> import ppcc
+        >>> compared = ppcc.compare("one_f_one_b", "zb_h1", P=4, sweep={"M": [8, 16]}, costs={"F": 1, "I": 1, "W": 1})
+        >>> [(row["schedule"], row["M"], row["makespan"]) for row in compared.rows]
+        [('one_f_one_b', 8, 33), ('one_f_one_b', 16, 57), ('zb_h1', 8, 27), ('zb_h1', 16, 51)]
     """
     sweeps = (f"--sweep={name}={','.join(map(_text, values))}" for name, values in (sweep or {}).items())
     arguments = (
@@ -106,11 +130,30 @@ def explore(
     transport: str | None = None,
     **params: Value,
 ) -> AnyWidget:
-    """A widget for notebooks: sliders for the parameters and costs of a schedule, its figures and its picture.
+    """Show a notebook widget with sliders for the parameters and costs of a schedule, its figures and its timeline.
 
-    `explore("dualpipe", P=8, M=20, costs={"F": 1, "B": 2, "latency": 0})`. Without `costs` each kind of the schedule has one;
-    `memory.limit` is a cost, too. `ranges` says how far a slider goes: `{"P": (2, 16)}`. What is wrong with the values stands
-    below the last good picture. Needs the package anywidget (`pip install "ppcc[notebook]"`).
+    Errors in the chosen values are shown below the last valid timeline. The attribute `program` of the widget is the program
+    on display.
+
+    Args:
+        schedule: A name of the library, or the path of a schedule.
+        costs: The costs that get a slider, with their first values, such as `{"F": 1, "latency": 0, "memory.limit": 16}`.
+            By default each compute kind of the schedule gets one (B: 2, others: 1), and `latency` (0).
+        ranges: The least and the greatest value of sliders, such as `{"P": (2, 16)}`.
+        transport: The transport to verify and to simulate.
+        **params: First values of parameters of the schedule.
+
+    Returns:
+        The widget.
+
+    Raises:
+        ImportError: The package anywidget is not installed (`pip install "ppcc[notebook]"`).
+        CompileError: The schedule has errors with its first values.
+
+    Example:
+        In a notebook::
+
+            ppcc.explore("dualpipe", P=8, M=20, costs={"F": 1, "B": 2, "latency": 0})
     """
     try:
         from anywidget import AnyWidget
@@ -128,7 +171,7 @@ def explore(
         problems = Unicode().tag(sync=True)
 
         def draw(self, _change: object = None) -> None:
-            """Compiles anew."""
+            """Compiles and simulates with the values of the sliders."""
             chosen: dict[str, dict[str, Value]] = {"param": {}, "cost": {}}
             for control in self.controls:
                 chosen[control["group"]][control["name"]] = self.values[control["name"]]

@@ -1,4 +1,4 @@
-"""A program: what each rank does, in order."""
+"""Programs: the actions of each rank, in order."""
 
 from __future__ import annotations
 
@@ -24,68 +24,99 @@ from ._timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of action: its letters, as in `0F3`, its class, and what has one: each microbatch of a stage, each stage,
-    or each rank."""
+    """The type of an action."""
 
     mnemonic: str
+    """Its letters in a cell: `F` in `0F3`."""
     kind_class: Literal["compute", "send", "recv", "declared"]
     per: Literal["microbatch", "stage", "rank"] = "microbatch"
+    """Whether there is one action per microbatch of a stage, per stage, or per rank."""
     collective: str | tuple[int, ...] | None = None
-    """Who does it together: `"all"` ranks, the `"replicas"` of the stage, some stages (negative ones from the last), or
-    `"outside NAME"`. `"to"` and `"from"`: its rank, and the rank of its peer, to or from which it moves something."""
+    """Which ranks run it together: `"all"`, `"replicas"` (of the stage), those of some stages (negative numbers count from the
+    last), or `"outside NAME"` (a process group that is not part of the program). `"to"` and `"from"`: its rank and the rank of
+    its peer, to or from which it moves memory. None if one rank runs it."""
 
     letters = Renamed("mnemonic")
 
     @property
     def is_compute(self) -> bool:
+        """Whether it is a forward or a backward."""
         return self.kind_class == "compute"
 
     @property
     def is_message(self) -> bool:
+        """Whether it is a send or a receive."""
         return self.is_send or self.is_recv
 
     @property
     def is_send(self) -> bool:
+        """Whether it is a send."""
         return self.kind_class == "send"
 
     @property
     def is_recv(self) -> bool:
+        """Whether it is a receive."""
         return self.kind_class == "recv"
 
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """Stages that some of the microbatches pass through. Each has an edge to the next, unless `gaps` takes it away."""
+    """One direction through the stages, with microbatches of its own.
+
+    Example:
+        >>> import ppcc
+        >>> down, up = ppcc.compile("dualpipe", P=4, M=8).pipes
+        >>> up.rank_of_stage, up.microbatches
+        ((3, 2, 1, 0), range(4, 8))
+    """
 
     index: int
+    """Its position in `Program.pipes`."""
     name: str
     microbatches: range
+    """The microbatches that pass through it."""
     rank_of_stage: tuple[int, ...]
+    """The rank that hosts each stage."""
     skip_edges: tuple[tuple[int, int], ...] = ()
-    """Edges beside those between neighbours, each from the lower stage to the higher."""
+    """The edges between stages that are not neighbours, each from the lower stage to the higher."""
     gaps: tuple[int, ...] = ()
-    """Stages without an edge to the next."""
+    """The stages without an edge to the next stage."""
     slices: int = 1
-    """So many microbatches in a row are slices of one sequence."""
+    """The number of consecutive microbatches that are slices of one sequence."""
 
     @property
     def num_stages(self) -> int:
+        """The number of stages."""
         return len(self.rank_of_stage)
 
     def sources(self, stage: int) -> tuple[int, ...]:
-        """The stages whose outputs this one reads, ascending."""
+        """Return the stages whose outputs a stage reads.
+
+        Args:
+            stage: The stage.
+
+        Returns:
+            Their numbers, ascending.
+        """
         before = [stage - 1] if stage > 0 and stage - 1 not in self.gaps else []
         return tuple(sorted(before + [low for low, high in self.skip_edges if high == stage]))
 
     def readers(self, stage: int) -> tuple[int, ...]:
-        """The stages that read the output of this one, ascending."""
+        """Return the stages that read the output of a stage.
+
+        Args:
+            stage: The stage.
+
+        Returns:
+            Their numbers, ascending.
+        """
         after = [stage + 1] if stage + 1 < self.num_stages and stage not in self.gaps else []
         return tuple(sorted(after + [high for low, high in self.skip_edges if low == stage]))
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in a schedule; line and column count from 1."""
+    """A place in the source of a schedule; line and column count from 1."""
 
     file: str
     line: int
@@ -97,17 +128,25 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action of a rank."""
+    """One action of a rank. `str()` gives its cell, such as `0F3`: stage, mnemonic, microbatch.
+
+    Example:
+        >>> import ppcc
+        >>> send = ppcc.compile("one_f_one_b", P=2, M=2).actions[0][1]
+        >>> str(send), send.op, send.stage, send.microbatch, send.peer_rank
+        ('0SEND_F0', 'SEND_F', 0, 0, 1)
+    """
 
     kind: Kind
     pipe: Pipe
     stage: int
-    """The stage that executes it."""
+    """The stage that runs it."""
     microbatch: int
-    """-1 for a declared action that is not of one."""
+    """-1 for a declared action that belongs to no microbatch."""
     peer: int | None = None
-    """Of a send or receive: the stage at the other end, in the same pipe."""
+    """The stage at the other end of a message, in the same pipe; None for other actions."""
     phase: str = ""
+    """The phase of the schedule, such as `warmup`."""
     group: int | None = None
     """Actions of a rank with the same number run together."""
     site: Site | None = field(default=None, compare=False)
@@ -120,7 +159,7 @@ class Action:
 
     @property
     def peer_rank(self) -> int | None:
-        """The rank at the other end of a message."""
+        """The rank at the other end of a message; None for other actions."""
         return None if self.peer is None else self.pipe.rank_of_stage[self.peer]
 
     def __str__(self) -> str:
@@ -131,7 +170,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What a rank runs at one time: an action by itself, or several that overlap or are one batch of messages."""
+    """Actions that a rank runs at the same time: one action, an overlap group, or a batch of messages."""
 
     actions: tuple[Action, ...]
 
@@ -142,15 +181,32 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A schedule with values for its parameters: the list of actions of each rank, and where its stages live."""
+    """A compiled schedule: the actions of each rank, in order, and the placement of its stages. Immutable.
+
+    `compile`, `compile_source` and `load` return programs. `print()` shows a line of actions per rank; a notebook shows the
+    timeline.
+
+    Example:
+        >>> import ppcc
+        >>> program = ppcc.compile("one_f_one_b", P=2, M=2)
+        >>> program.num_ranks, program.num_microbatches, program.transports
+        (2, 2, ('stream',))
+        >>> [str(action) for action in program.actions[1]]
+        ['1RECV_F0', '1F0', '1RECV_F1', '1B0', '1SEND_B0', '1F1', '1B1', '1SEND_B1']
+        >>> program.simulate()
+        <Report one_f_one_b on stream: makespan 9, bubble 33.33 %, peak memory 2, 4 messages>
+    """
 
     schedule: str
+    """The name of the schedule."""
     params: Mapping[str, Value]
+    """The values of its parameters."""
     num_ranks: int
     pipes: tuple[Pipe, ...]
     kinds: tuple[Kind, ...]
+    """The kinds of actions."""
     actions: Sequence[tuple[Action, ...]]
-    """By rank, in order; those of a rank are made when they are asked for."""
+    """By rank, in order; built on first access to a rank. `columns` is faster for large programs."""
     _rows: Rows = field(repr=False)
     _native: _ppcc.Program | None = field(repr=False)
     _text: str = field(repr=False)
@@ -158,18 +214,29 @@ class Program:
     has_backward: bool = True
     """False for a forward-only program."""
     transports: tuple[str, ...] = ()
-    """Those under which it is proven not to hang."""
+    """The transports under which it is proven not to deadlock."""
     preconnect: tuple[tuple[int, int], ...] = ()
-    """Pairs of ranks in the order in which they connect first."""
+    """Pairs of ranks, in the order in which they connect before the first message."""
 
     @staticmethod
     def from_native(native: _ppcc.Program) -> Program:
-        """What the compiler holds."""
+        """Wraps a program of the extension module."""
         return _read(json.loads(native.header_json()), Rows.from_native(native), native)
 
     @staticmethod
     def from_json(text: str) -> Program:
-        """Reads what the compiler writes. Raises Error for other text, CompileError for a program that is wrong."""
+        """Read the JSON of a program (docs/program-format.md) without verifying its order.
+
+        Args:
+            text: The JSON, as `--emit=json` and `Program.json` give it.
+
+        Returns:
+            The program.
+
+        Raises:
+            Error: The text is not the JSON of a program.
+            CompileError: A program with loops has errors.
+        """
         document = parse_program_json(text)
         if "families" in document:
             return _for_all(document, text)
@@ -182,13 +249,35 @@ class Program:
         return _read(document, validate_rows(document), None, text)
 
     def at(self, **values: int) -> Program:
-        """Of a program for all values of a parameter (docs/every-m.md) that of one: `program.at(M=1000)`."""
+        """Return the program for one value, from a program for all values of a parameter (docs/every-m.md).
+
+        Args:
+            **values: The value of the parameter, such as `M=1000`.
+
+        Returns:
+            The program.
+
+        Raises:
+            CompileError: The family does not have this parameter, or no program for this value.
+        """
         chosen = [f"-D{name}={value}" for name, value in values.items()]
         return Program.from_native(compile_native(["-", "--from=json", *chosen], self.json))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Program:
-        """Reads a file that save() or the compiler wrote, and lets the compiler check it."""
+        """Read and verify a file that `save` or the compiler wrote.
+
+        Args:
+            path: The file, in JSON.
+
+        Returns:
+            The program. A program for all numbers of microbatches is verified when `at` instantiates it.
+
+        Raises:
+            Error: The file is not the JSON of a program.
+            CompileError: The program has errors.
+            OSError: The file cannot be read.
+        """
         try:
             program = Program.from_json(Path(path).read_text(encoding="utf-8"))
         except UnicodeDecodeError as error:
@@ -199,40 +288,58 @@ class Program:
         return program
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the program as JSON, for the compiler, the engine and load()."""
+        """Write the program as JSON, for the compiler, the engine and `load`.
+
+        Args:
+            path: The file.
+        """
         Path(path).write_text(self.json, encoding="utf-8")
 
     @cached_property
     def json(self) -> str:
-        """The program as the compiler writes it (docs/program-format.md)."""
+        """The program as JSON (docs/program-format.md)."""
         return self._text if self._native is None else self._native.json()
 
     @cached_property
     def waits(self) -> tuple[tuple[int, ...], ...]:
-        """By rank, for each of its receives the position of the action before which it must have ended."""
+        """By rank, for each receive the position of the action before which it must have ended."""
         return tuple(map(tuple, json.loads(self.json).get("waits", ())))
 
     @cached_property
     def digest(self) -> str:
-        """What all ranks must agree on, in 32 digits: taken of the rows, whatever a file says (docs/program-format.md)."""
+        """A hash of everything on which ranks must agree: 32 hexadecimal digits, computed from the rows (docs/program-format.md)."""
         return digest(self._head, self._rows)
 
     def columns(self, rank: int) -> Columns:
-        """The rows of a rank as arrays, without a copy."""
+        """Return the actions of a rank as arrays, without a copy.
+
+        Args:
+            rank: The rank.
+
+        Returns:
+            A buffer of int32 for each field.
+        """
         return self._rows.rank(rank)
 
     @property
     def num_microbatches(self) -> int:
-        """How many microbatches all pipes have together."""
+        """The number of microbatches of all pipes."""
         return sum(len(pipe.microbatches) for pipe in self.pipes)
 
     @property
     def name(self) -> str:
-        """The schedule with its parameters: `dualpipe(P=8, M=20)`."""
+        """The schedule with its parameters, such as `dualpipe(P=8, M=20)`."""
         return f"{self.schedule}({', '.join(f'{name}={value}' for name, value in self.params.items())})"
 
     def local_stages(self, rank: int) -> tuple[tuple[Pipe, int], ...]:
-        """The stages that live on a rank, pipe after pipe, ascending."""
+        """Return the stages of a rank.
+
+        Args:
+            rank: The rank.
+
+        Returns:
+            Pairs of pipe and stage number, by pipe, then ascending.
+        """
         return tuple(
             (pipe, stage) for pipe in self.pipes for stage, home in enumerate(pipe.rank_of_stage) if home == rank
         )
@@ -243,7 +350,14 @@ class Program:
     stages_of = Renamed("local_stages")
 
     def groups(self, rank: int) -> Iterator[Group]:
-        """What a rank runs at one time, in order."""
+        """Iterate over the actions of a rank, grouped by what runs at the same time.
+
+        Args:
+            rank: The rank.
+
+        Yields:
+            The groups, in order.
+        """
         actions = self.actions[rank]
         begin = 0
         for end in range(1, len(actions) + 1):
@@ -253,13 +367,29 @@ class Program:
                 begin = end
 
     def has_messages(self) -> bool:
-        """Whether anything is sent."""
+        """Return whether the program contains sends."""
         return any(self.kinds[kind].is_send for kind in self._rows.kinds())
 
     def simulate(self, costs: Costs | None = None, *, transport: str | None = None) -> Report:
-        """Runs the program by the clock: makespan, bubbles, memory (docs/reports.md).
+        """Simulate the program: makespan, bubbles, memory (docs/reports.md).
 
-        `costs` are by name, `{"F": 1, "B": 2, "latency": 0.1}`, or the path of a file; they stand above the program's own.
+        Args:
+            costs: Costs by name, such as `{"F": 1, "B": 2, "latency": 0.1, "memory.F": 1}`, or the path of a file of costs. They
+                override those of the program. F, I and W take 1 by default, B the time of I and W; messages take no time.
+            transport: The transport; by default the first of `transports`.
+
+        Returns:
+            The figures, in the units of the costs.
+
+        Raises:
+            CompileError: The costs are invalid, or the program deadlocks under the transport.
+            UsageError: The transport is unknown.
+
+        Example:
+            >>> import ppcc
+            >>> report = ppcc.compile("one_f_one_b", P=2, M=4).simulate({"F": 1, "B": 2, "latency": 0.5})
+            >>> report.makespan, report.bubble_rate, [rank.peak_activations for rank in report.ranks]
+            (17, 0.294117647, [2, 1])
         """
         text = self._emit("report-json", *cost_options(costs), *option_argument("--transport", transport))
         return Report.from_json(json.loads(text))
@@ -267,7 +397,22 @@ class Program:
     def timeline(
         self, costs: Costs | None = None, *, transport: str | None = None, width: int | None = None
     ) -> Timeline:
-        """A picture of its run; it shows itself in a notebook."""
+        """Draw the run of the program.
+
+        Args:
+            costs: Costs, as for `simulate`.
+            transport: The transport, as for `simulate`.
+            width: The width of the text in columns, or of the SVG or PDF image in pixels; a page has the width of its window.
+
+        Returns:
+            The timeline, which is drawn on first use.
+
+        Example:
+            >>> import ppcc
+            >>> timeline = ppcc.compile("one_f_one_b", P=2, M=4).timeline({"F": 1, "B": 2})
+            >>> len(timeline.text.splitlines()) > 2
+            True
+        """
         options = [*cost_options(costs), *option_argument("--transport", transport)]
         sized = option_argument("--width", width)
         return Timeline(
@@ -281,10 +426,26 @@ class Program:
         torch_version: str | None = None,
         fsdp: bool = False,
     ) -> str:
-        """The program for `_PipelineScheduleRuntime._load_csv` of torch.distributed.pipelining, in either format.
+        """Return the program as CSV for `_PipelineScheduleRuntime._load_csv` of torch.distributed.pipelining.
 
-        `torch_version` is the PyTorch that will read it; by default the one that is installed, else a current one. With
-        `fsdp` it says when parameters are gathered and freed. Raises CompileError for what PyTorch cannot run.
+        Args:
+            format: `"compute_comms"`, or `"compute_only"`, which leaves the messages to PyTorch.
+            torch_version: The PyTorch release that reads the CSV, such as `"2.10"`; by default the installed one, else a
+                recent one.
+            fsdp: Whether to add the actions that gather and free the parameters of stages (FSDP).
+
+        Returns:
+            A line per rank.
+
+        Raises:
+            CompileError: PyTorch cannot run the program.
+            ValueError: The format is unknown.
+
+        Example:
+            >>> import ppcc
+            >>> print(ppcc.compile("one_f_one_b", P=2, M=2).to_csv("compute_only"), end="")
+            0F0,0F1,0B0,0B1
+            1F0,1B0,1F1,1B1
         """
         emitters = {"compute_comms": "torch-csv", "compute_only": "torch-csv-compute"}
         if format not in emitters:
@@ -294,11 +455,28 @@ class Program:
         return self._emit(emitters[format], *options)
 
     def emit(self, format: str, *options: str) -> str:
-        """Any other format of `ppcc --emit`, such as `actions` or `cpp`, with options of the command line."""
+        """Return the program in a format of `ppcc --emit`.
+
+        Args:
+            format: The format, such as `"actions"`, `"cpp"` or `"trace"`.
+            *options: Options of the command line, such as `"--cpp-symbol=mine"`.
+
+        Returns:
+            The text.
+
+        Raises:
+            CompileError: The program has no such form.
+            UsageError: The format or an option is unknown.
+
+        Example:
+            >>> import ppcc
+            >>> print(ppcc.compile("gpipe", P=1, M=2).emit("actions"), end="")
+            rank 0: 0F0 0F1 0B0 0B1
+        """
         return self._emit(format, *options)
 
     def _emit(self, format: str, *options: str) -> str:
-        # Without messages it stays so, unless somebody asks for them.
+        # A program without messages gets none unless an option asks for them.
         silent = not self.has_messages() and not any(option.startswith("--comm-order") for option in options)
         order = ["--comm-order=none"] if silent else []
         return run(["-", "--from=json", f"--emit={format}", *order, *options], text=self.json)
@@ -334,7 +512,7 @@ def _kind(row: dict[str, Any]) -> Kind:
 
 
 def _for_all(document: dict[str, Any], text: str) -> Program:
-    """A head without actions, from which at() takes programs."""
+    """Builds a program for all values of a parameter: it has no actions; `at` instantiates it."""
     head = document | {"params": {}, "sites": [[-1, 0, 0, 0]], "phases": [""]}
     validate_header(head)
     return _read(head, Rows.from_lists(Columns._fields, [[]] * document["ranks"]), None, text)

@@ -1,4 +1,4 @@
-"""Checks the JSON of a program, as docs/program.schema.json describes it, before anything is made of it."""
+"""Validates the JSON of a program against what docs/program.schema.json describes, before a Program is built from it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._diagnostics import Error
 from ._rows import Columns, Rows
 
 Validator = Callable[[Any, str], None]
-"""Raises Error for a value that is something else; the text says where it stands."""
+"""Raises Error for an invalid value; the second argument is its path in the document."""
 
 MAX_STAGES = 0xFFFE
 MAX_INDEX = (1 << 31) - 1
@@ -18,7 +18,7 @@ MAX_RANKS = 1 << 20
 
 
 def parse_program_json(text: str) -> dict[str, Any]:
-    """The object that a text holds. Raises Error for other text."""
+    """Parses the JSON of a program. Raises Error for other text."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -29,7 +29,7 @@ def parse_program_json(text: str) -> dict[str, Any]:
 
 
 def validate_header(document: Mapping[str, Any]) -> None:
-    """Raises Error for what no head of a program is."""
+    """Raises Error if the head of a program is invalid."""
     _HEADER_SCHEMA(document, "")
     ranks = document["ranks"]
     for at, pipe in enumerate(document["pipes"]):
@@ -48,7 +48,7 @@ def validate_header(document: Mapping[str, Any]) -> None:
 
 
 def validate_rows(document: Mapping[str, Any]) -> Rows:
-    """The rows of a program whose head is right. Raises Error for what no rows of it are."""
+    """Returns the rows of a program whose head is valid. Raises Error if they are invalid."""
     _array(_text, minimum=len(Columns._fields))(document.get("columns"), "columns")
     _array(_array(_any))(document.get("actions"), "actions")
     columns, actions = document["columns"], document["actions"]
@@ -86,7 +86,7 @@ def _check_range(values: Sequence[int] | memoryview, begin: int, end: int, where
         _raise_invalid(where, minimum if minimum < begin else maximum, f"from {begin} to {end - 1}")
 
 
-# What stands where.
+# Validators of the values of the document.
 
 
 def _raise_invalid(where: str, value: Any, expected: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The rows of a program, in columns."""
+"""The rows of a program, stored in columns."""
 
 from __future__ import annotations
 
@@ -13,19 +13,31 @@ if TYPE_CHECKING:
 
 
 class Columns(NamedTuple):
-    """The rows of one rank, a buffer of int32 each: `numpy.asarray(columns.stage)` and `torch.frombuffer` copy nothing.
+    """The actions of one rank in columns: read-only buffers of int32, one element per action, in order.
 
-    Numbers are those of the program's tables: `program.kinds[kind]`, `program.pipes[pipe]`. -1 stands for none.
+    `numpy.asarray(columns.stage)` and `torch.frombuffer(columns.stage, dtype=torch.int32)` do not copy. -1 means none.
+
+    Example:
+        >>> import ppcc
+        >>> columns = ppcc.compile("one_f_one_b", P=2, M=2).columns(0)
+        >>> list(columns.microbatch)
+        [0, 0, 1, 1, 0, 0, 1, 1]
     """
 
     kind: memoryview
+    """Index into `Program.kinds`."""
     pipe: memoryview
+    """Index into `Program.pipes`."""
     stage: memoryview
     microbatch: memoryview
     peer: memoryview
+    """The stage at the other end of a message."""
     phase: memoryview
+    """Index into the phases of the program's JSON."""
     group: memoryview
+    """Actions of a rank with the same number run together."""
     site: memoryview
+    """Index into the sites of the program's JSON."""
 
 
 class Rows:
@@ -42,7 +54,7 @@ class Rows:
 
     @staticmethod
     def from_lists(names: Sequence[str], ranks: Sequence[Sequence[Sequence[int]]]) -> Rows:
-        """From lists of rows, whose values are called so."""
+        """Builds columns from lists of rows; `names` are the names of their values."""
         columns = Columns(
             *(
                 memoryview(array("i", (row[position] for rows in ranks for row in rows))).toreadonly()
@@ -69,12 +81,12 @@ class Rows:
         return Columns(*(column[begin:end] for column in self._columns))
 
     def kinds(self) -> set[int]:
-        """Those that occur."""
+        """The numbers of the kinds that occur."""
         return set(self._columns.kind)
 
 
 class Actions(Sequence["tuple[Action, ...]"]):
-    """The actions of each rank, made when somebody asks for the rank."""
+    """The actions of each rank, built on first access to the rank."""
 
     def __init__(self, rows: Rows, make: Callable[[Columns], Iterable[Action]]) -> None:
         self._rows = rows

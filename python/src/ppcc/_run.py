@@ -1,4 +1,4 @@
-"""Runs the compiler, which is a module of this process."""
+"""Runs the compiler, an extension module, in this process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._diagnostics import CompileError, UsageError, parse_diagnostics
 
 Value: TypeAlias = "bool | int | float | str"
 Costs: TypeAlias = "Mapping[str, Value] | str | os.PathLike[str]"
-"""Costs by name, as `--cost NAME=VALUE` takes them, or the path of a file of costs (docs/reports.md)."""
+"""Costs by name, as for `--cost NAME=VALUE`, or the path of a file of costs (docs/reports.md)."""
 
 
 def run(arguments: Sequence[str], text: str | None = None) -> str:
-    """Runs a command line of the compiler, in this process; `-` in it stands for `text`. Gives what it prints.
+    """Runs a command line of the compiler and returns its standard output; the input `-` stands for `text`.
 
-    Raises CompileError for errors in the input, UsageError for wrong options. Warnings become Python warnings.
+    Raises CompileError for errors in the input, UsageError for invalid options. Warnings become Python warnings.
     """
     code, output, errors = _ppcc.run([*arguments, "--diagnostics-format=json"], text)
     _report(code, errors)
@@ -29,7 +29,7 @@ def run(arguments: Sequence[str], text: str | None = None) -> str:
 
 
 def compile_native(arguments: Sequence[str], text: str | None = None) -> _ppcc.Program:
-    """What a command line compiles; otherwise as `run`."""
+    """Returns the program that a command line compiles; otherwise as `run`."""
     code, _, errors, program = _ppcc.compile([*arguments, "--diagnostics-format=json"], text)
     _report(code, errors)
     assert program is not None
@@ -37,7 +37,7 @@ def compile_native(arguments: Sequence[str], text: str | None = None) -> _ppcc.P
 
 
 def main() -> None:
-    """The command `ppcc`."""
+    """Runs the command `ppcc`."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_ppcc.main(sys.argv[1:], None))
 
@@ -53,7 +53,7 @@ def _report(code: int, errors: str) -> None:
 
 
 def _frames_of_package() -> int:
-    """How many frames up the caller of the package is, for warnings."""
+    """The `stacklevel` of a warning for the caller of the package."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ppcc."):
         frame, depth = frame.f_back, depth + 1
@@ -61,7 +61,7 @@ def _frames_of_package() -> int:
 
 
 def definition(name: str, value: Value) -> str:
-    """`NAME=VALUE` as the compiler reads it."""
+    """Formats `NAME=VALUE` as the compiler reads it."""
     if isinstance(value, bool):
         return f"{name}={str(value).lower()}"
     if isinstance(value, (int, float, str)):

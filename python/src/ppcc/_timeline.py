@@ -1,4 +1,4 @@
-"""Pictures of runs."""
+"""Timelines of runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._diagnostics import CompileError
 
 
 def iframe(title: str, page: str) -> str:
-    """A page in a frame of its own, for notebooks, so that its styles and scripts stay there."""
+    """Wraps a page in an iframe, so that its styles and scripts do not affect the notebook."""
     return (
         f'<iframe title="{escape(title)}" srcdoc="{escape(page)}" sandbox="allow-scripts" '
         'style="width: 100%; height: 480px; border: 0"></iframe>'
@@ -20,7 +20,7 @@ def iframe(title: str, page: str) -> str:
 
 
 def suffix(path: str | os.PathLike[str], known: Iterable[str]) -> str:
-    """The extension of a file, if it is known."""
+    """Returns the extension of a file. Raises ValueError if it is not one of `known`."""
     found = Path(path).suffix
     if found not in known:
         raise ValueError(f"{os.fspath(path)} ends in none of {', '.join(known)}")
@@ -28,7 +28,18 @@ def suffix(path: str | os.PathLike[str], known: Iterable[str]) -> str:
 
 
 class Timeline:
-    """When each rank does what. Each form is drawn when it is asked for (docs/pictures.md)."""
+    """A drawing of what each rank does over time, in the time unit of the costs (docs/pictures.md).
+
+    A notebook shows it; `print()` shows it as text. Each form is drawn on first use.
+
+    Example:
+        >>> import ppcc
+        >>> timeline = ppcc.compile("one_f_one_b", P=2, M=2).timeline()
+        >>> timeline
+        <Timeline one_f_one_b(P=2, M=2, forward_only=False)>
+        >>> timeline.svg.startswith("<svg")
+        True
+    """
 
     def __init__(self, name: str, draw: Callable[..., str]) -> None:
         self._name = name
@@ -36,30 +47,38 @@ class Timeline:
 
     @cached_property
     def html(self) -> str:
-        """A page to look at: zoom, hover, paths, memory."""
+        """An interactive HTML page: zoom, details of actions, critical path, memory."""
         return self._draw("html")
 
     @cached_property
     def svg(self) -> str:
-        """A vector graphic for papers."""
+        """An SVG image."""
         return self._draw("svg")
 
     @cached_property
     def text(self) -> str:
-        """Characters for a terminal."""
+        """Text for a terminal."""
         return self._draw("timeline")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture; the extension, `.html`, `.svg`, `.pdf` or `.txt`, says which."""
+        """Write the timeline to a file.
+
+        Args:
+            path: The file; its extension, `.html`, `.svg`, `.pdf` or `.txt`, selects the form.
+
+        Raises:
+            ValueError: The file has another extension.
+            CompileError: The run is too large for this form.
+        """
         forms = {".html": "html", ".svg": "svg", ".pdf": "pdf", ".txt": "timeline"}
         self._draw(forms[suffix(path, forms)], "-o", os.fspath(path))
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Returns the page for notebooks."""
         return iframe(self._name, self.html)
 
     def _repr_svg_(self) -> str | None:
-        """For viewers of notebooks that run no scripts; nothing of runs that are too large for it."""
+        """Returns the image for notebook viewers that run no scripts; None if the run is too large."""
         try:
             return self.svg
         except CompileError:

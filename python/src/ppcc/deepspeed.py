@@ -1,9 +1,7 @@
-"""Lets DeepSpeed's pipeline engines run programs.
+"""Run programs in DeepSpeed's pipeline engines (docs/deepspeed.md).
 
-    engine, *_ = deepspeed.initialize(model=PipelineModule(...), ...)
-    ppcc.deepspeed.install(engine, ppcc.compile("one_f_one_b", P=4, M=8, transport="rendezvous"))
-
-A `PipelineEngine` has one stage on each rank, a `DualPipeVEngine` two, in a V. Imported by itself, since it needs DeepSpeed.
+A `PipelineEngine` has one stage per rank, a `DualPipeVEngine` two, in a V. Import this module explicitly, since it needs
+DeepSpeed.
 """
 
 from __future__ import annotations
@@ -28,11 +26,26 @@ _UNSUPPORTED_WRAPPERS = dict.fromkeys(UNSUPPORTED_WRAPPERS, "leave it out, since
 
 @renamed_arguments(whole_backward="full_backward")
 def install(engine: PipelineEngine, program: Program, *, full_backward: bool = False) -> None:
-    """Lets train_batch() run a program. Evaluation keeps DeepSpeed's order.
+    """Make `train_batch` of an engine run a program. All ranks call it together.
 
-    DeepSpeed computes both gradients at once. With `full_backward` it does so where the program has I, and nothing where it has
-    W; without it such programs are refused. All ranks call it together. Raises UsageError for what the engine does not
-    have, and where ranks have different programs.
+    `eval_batch` keeps DeepSpeed's order. The engine reduces gradients and runs the optimizer after the program.
+
+    Args:
+        engine: A `PipelineEngine`, or a `DualPipeVEngine`.
+        program: The program, the same on all ranks, for `gradient_accumulation_steps` microbatches, compiled with
+            `transport="rendezvous"`.
+        full_backward: DeepSpeed computes both gradients at once. True does so at I, and nothing at W; False rejects programs
+            with I and W.
+
+    Raises:
+        UsageError: The engine does not support the program or its modules, or ranks have different programs.
+
+    Example:
+        On each rank::
+
+            engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+            ppcc.deepspeed.install(engine, ppcc.compile("one_f_one_b", P=4, M=8, transport="rendezvous"))
+            loss = engine.train_batch(batches)
     """
     group = engine.grid.get_pipe_parallel_group()
     check_same_program(program, group)
@@ -43,7 +56,16 @@ def install(engine: PipelineEngine, program: Program, *, full_backward: bool = F
 
 
 class ProgramSchedule(schedule.PipeSchedule):
-    """The list of a rank in DeepSpeed's instructions."""
+    """The actions of a rank as DeepSpeed's instructions; `install` creates it.
+
+    Args:
+        program: The program.
+        engine: The engine that runs it.
+        full_backward: As for `install`.
+
+    Raises:
+        UsageError: The engine does not support the program.
+    """
 
     def __init__(self, program: Program, engine: PipelineEngine, *, full_backward: bool = False) -> None:
         super().__init__(micro_batches=engine.micro_batches, stages=engine.num_stages, stage_id=engine.stage_id)
@@ -59,10 +81,11 @@ class ProgramSchedule(schedule.PipeSchedule):
         self._slots = self._slots_of_forwards()
 
     def num_pipe_buffers(self) -> int:
-        """Two of each microbatch in a V, else as many as are in flight."""
+        """Return the number of buffers: two per microbatch in a V, else as many as microbatches are in flight."""
         return 2 * self.micro_batches if self._two else max(2, *(slot + 1 for slot in self._slots.values()))
 
     def steps(self) -> Iterator[list[Any]]:
+        """Iterate over the instructions of each action, and those of the end of the step."""
         for action in self._actions:
             yield self._instructions(action)
         yield [schedule.ReduceTiedGrads(), schedule.ReduceGrads(), schedule.OptimizerStep()]
@@ -79,11 +102,11 @@ class ProgramSchedule(schedule.PipeSchedule):
         return [made]
 
     def _loads(self, stage: int) -> bool:
-        """Where there is a V the rank of the first stage gives the labels to the last."""
+        """Whether a stage reads data. In a V the rank of the first stage passes the labels to the last."""
         return stage == 0 or (not self._two and stage == self.stages - 1)
 
     def _slots_of_forwards(self) -> dict[tuple[int, int], int]:
-        """Where each microbatch of a stage is kept."""
+        """The buffer of each stage and microbatch."""
         if self._two:
             return {(a.stage, a.microbatch): int(a.stage >= self.stages) * self.micro_batches + a.microbatch for a in self._actions}
         slots: dict[tuple[int, int], int] = {}
@@ -115,7 +138,7 @@ class ProgramSchedule(schedule.PipeSchedule):
         (pipe,) = program.pipes
         if pipe.skip_edges or pipe.gaps or pipe.slices > 1:
             raise UsageError(f"{engine} hands whole microbatches from each stage to the next")
-        for action in (action for actions in self._ranks for action in actions):  # All ranks refuse together.
+        for action in (action for actions in self._ranks for action in actions):  # All ranks raise the same error.
             if action.op in ("I", "W") and action.op not in self._instructions_of:
                 raise UsageError(f"{engine} computes both gradients at once, but the program has `{action}`: say full_backward=True")
             if action.op not in self._instructions_of:
@@ -129,7 +152,7 @@ class ProgramSchedule(schedule.PipeSchedule):
         self._check_order(engine)
 
     def _check_order(self, engine: str) -> None:
-        """Data is read one microbatch after the other, and a PipelineEngine has room for one loss and one gradient."""
+        """Checks that data is read in order, and that a PipelineEngine keeps one loss and one gradient at a time."""
         (pipe,) = self._program.pipes
         for stage, rank in enumerate(pipe.rank_of_stage):
             actions = [action for action in self._ranks[rank] if action.stage == stage]

@@ -1,9 +1,6 @@
-"""Programs in torchtitan: where a model is cut, which stages are on which ranks, and in which order everything comes.
+"""Run programs in torchtitan: placement, messages and order are those of the program (docs/training-python.md).
 
-    config = llama3_debugmodel()
-    ppcc.torchtitan.configure(config, ppcc.compile("zero_bubble_v", P=4, M=8))
-
-in the function of a config file that gives the config. Imported by itself, since it needs torchtitan.
+Import this module explicitly, since it needs torchtitan.
 """
 
 from __future__ import annotations
@@ -21,10 +18,27 @@ from .torch._unsupported_stages import check_slices
 
 __all__ = ["configure", "pipelining_fn"]
 
-def configure(config: Any, program: Program) -> None:
-    """Makes a `Trainer.Config` run a program; what the program decides is set in it. The batch is to be M microbatches.
 
-    Raises CompileError for programs that PyTorch cannot run, UsageError for what else of the config does not fit.
+def configure(config: Any, program: Program) -> None:
+    """Set up a `Trainer.Config` to run a program.
+
+    Args:
+        config: The config, which is changed. `local_batch_size` divided by the size of a microbatch must be M.
+        program: The program.
+
+    Raises:
+        UsageError: The config or torchtitan does not fit the program. Programs that PyTorch cannot run raise CompileError when
+            the Trainer builds its pipeline.
+
+    Example:
+        In a config file of torchtitan::
+
+            def debugmodel_zero_bubble_v():
+                config = llama3_debugmodel()
+                config.training.local_batch_size = 8
+                config.parallelism.pipeline_parallel_microbatch_size = 1
+                ppcc.torchtitan.configure(config, ppcc.compile("zero_bubble_v", P=4, M=8))
+                return config
     """
     config.model_spec.pipelining_fn = pipelining_fn(program, config.model_spec.pipelining_fn)
     _check_batch(program, config.training.local_batch_size, config.parallelism.pipeline_parallel_microbatch_size)
@@ -46,10 +60,18 @@ def _check_batch(program: Program, size: int, microbatch: int) -> None:
 
 
 def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.pipeline_llm) -> Callable[..., Any]:
-    """What a ModelSpec has as `pipelining_fn`: `own`, which cuts the model, with the stages, the messages and the declared
-    actions of a program. What `pipeline_parallel_schedule` says counts no more.
+    """Return a `pipelining_fn` for a `ModelSpec` that runs a program. `configure` uses it.
 
-    Raises CompileError for programs that PyTorch cannot run, UsageError for what torchtitan's settings do not fit.
+    Args:
+        program: The program. It replaces the schedule of `pipeline_parallel_schedule`.
+        own: The model's pipelining function, which divides the model into stages.
+
+    Returns:
+        A function with the arguments and results of `own`. It raises CompileError for programs that PyTorch cannot run, and
+        UsageError if the settings of torchtitan do not fit.
+
+    Raises:
+        UsageError: The program has several pipes or slices of sequences.
     """
     if len(program.pipes) != 1:
         raise UsageError(f"torchtitan has one pipe, the program {len(program.pipes)}")

@@ -1,8 +1,6 @@
-"""Runs programs in Megatron-LM, in the place of its own schedules.
+"""Run programs in Megatron-LM instead of its own schedules (docs/megatron.md).
 
-    ppcc.megatron.install(ppcc.compile("zero_bubble_v", P=4, M=16))
-
-in front of `pretrain(...)` is all that `pretrain_gpt.py` needs. Imported by itself, since it needs megatron-core.
+Call `install` before `pretrain(...)`. Import this module explicitly, since it needs megatron-core.
 """
 
 from ._cpu import use_cpu

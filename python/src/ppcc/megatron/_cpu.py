@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 
 class _CudaToCpu(TorchFunctionMode):
-    """Tensors that are asked for on CUDA are made on the CPU."""
+    """Creates tensors on the CPU where CUDA is requested."""
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -25,7 +25,7 @@ class _CudaToCpu(TorchFunctionMode):
 
 
 class _NoCudaRngTracker:
-    """In the place of the tracker of CUDA's random states."""
+    """Replaces the tracker of CUDA's random states."""
 
     @contextlib.contextmanager
     def fork(self, name: str = "") -> Iterator[None]:
@@ -39,8 +39,10 @@ class _NoCudaRngTracker:
 
 
 def use_cpu() -> None:
-    """Answers the calls of CUDA in megatron-core with the CPU, from now on and in all of the process: to try programs where
-    there is no GPU. Call it before models are built. Random states are those of the CPU, the same on all tensor-parallel ranks."""
+    """Make megatron-core use the CPU instead of CUDA, in the whole process, to try programs without a GPU.
+
+    Call it before you build models. Random states are those of the CPU, the same on all tensor-parallel ranks.
+    """
     from megatron.core.tensor_parallel import random
 
     torch.cuda.current_device = lambda: "cpu"  # type: ignore[assignment, return-value]

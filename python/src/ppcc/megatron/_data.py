@@ -1,4 +1,4 @@
-"""The data of a chunk whose microbatches do not come in their order."""
+"""The data of chunks that do not take microbatches in order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Microbatches:
-    """An iterator that gives the microbatch of the forward that runs, whatever came before."""
+    """An iterator that returns the microbatch of the current forward, in any order."""
 
     def __init__(self, iterator: Iterator[Any], count: int) -> None:
         self._iterator = iterator
@@ -18,17 +18,17 @@ class Microbatches:
 
     @staticmethod
     def of(iterator: Any, order: Sequence[int], count: int) -> Any:
-        """The iterator itself where a chunk takes all microbatches one after the other."""
+        """Wraps an iterator, unless the chunk takes all microbatches in order."""
         if iterator is None or list(order) == list(range(count)):
             return iterator
         return Microbatches(iterator, count)
 
     def seek(self, microbatch: int) -> None:
-        """The next one that is asked for."""
+        """Sets the microbatch that is returned next."""
         self._now = microbatch
 
     def finish(self) -> None:
-        """Passes over what other chunks take of this step, if anything was read."""
+        """Skips the rest of the step, if anything was read."""
         if self._read > 0:
             while self._read < self._count:
                 self._advance()

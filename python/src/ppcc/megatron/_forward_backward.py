@@ -1,4 +1,4 @@
-"""A program in the place of Megatron's forward_backward_pipelining functions."""
+"""Runs a program instead of Megatron's forward_backward_pipelining functions."""
 
 from __future__ import annotations
 
@@ -51,11 +51,28 @@ _UNSUPPORTED_WRAPPERS = dict.fromkeys(UNSUPPORTED_WRAPPERS, "wrap chunks in mega
 
 
 class ForwardBackward:
-    """Runs programs with the arguments of Megatron's forward_backward functions, and gives what they give.
+    """Runs programs with the arguments and results of Megatron's forward_backward functions.
 
-    `programs` is a program, or a function that makes the one for a number of microbatches. `model` is the list of this
-    rank's chunks, chunk i its i-th stage, as build_chunks() makes them; with several chunks `data_iterator` is a list,
-    too. Raises UsageError for what a program cannot do in Megatron.
+    `install` makes `get_forward_backward_func` return one; in a training loop of your own, call it like Megatron's functions.
+
+    Args:
+        programs: A program, or a function from a number of microbatches to its program.
+
+    Attributes:
+        peak_activations: The largest number of pairs of stage and microbatch that waited for their backward in the last call.
+
+    Example:
+        On each rank, with chunks from `build_chunks` (docs/megatron.md)::
+
+            forward_backward = ppcc.megatron.ForwardBackward(program)
+            losses = forward_backward(
+                forward_step_func=forward_step,
+                data_iterator=[iter(data) for _ in chunks],
+                model=chunks,
+                num_microbatches=8,
+                seq_length=16,
+                micro_batch_size=4,
+            )
     """
 
     def __init__(self, programs: Programs) -> None:
@@ -66,7 +83,6 @@ class ForwardBackward:
         self._channels: dict[int, Channels] = {}
         self._checked: set[tuple[int, ...]] = set()
         self.peak_activations = 0
-        """The most microbatches, counted stage by stage, whose backward was not done in the last call."""
 
     def __call__(
         self,
@@ -86,6 +102,31 @@ class ForwardBackward:
         pg_collection: Any = None,
         force_all_reduce: bool | None = False,
     ) -> list[Any]:
+        """Run a step. The arguments are those of Megatron's functions.
+
+        Args:
+            forward_step_func: As for Megatron.
+            data_iterator: An iterator; with several chunks, a list of one per chunk.
+            model: The chunks of this rank: chunk i is its i-th stage.
+            num_microbatches: The number of microbatches, for which there must be a program.
+            seq_length: The length of sequences, in tokens.
+            micro_batch_size: The number of sequences of a microbatch.
+            decoder_seq_length: The length of sequences of the decoder, if it differs.
+            forward_only: Whether to run only the forwards.
+            collect_non_loss_data: As for Megatron.
+            first_val_step: As for Megatron.
+            adjust_tensor_shapes_fn: As for Megatron; for ranks with one chunk.
+            p2p_communicator: Ignored; the program has its own messages.
+            pg_collection: The process groups; by default those of `parallel_state`.
+            force_all_reduce: As for Megatron.
+
+        Returns:
+            The results of the loss function by microbatch: with Megatron's own placement on the rank of the last stage (an empty
+            list on others), with other placements on all ranks.
+
+        Raises:
+            UsageError: Megatron's settings, the chunks or the data do not fit the program.
+        """
         chunks = model if isinstance(model, list) else [model]
         config = get_model_config(chunks[0])
         groups = _groups(pg_collection)
@@ -143,7 +184,7 @@ class ForwardBackward:
         return self._plans[microbatches]
 
     def _finalize(self, step: _Step, force_all_reduce: bool | None) -> None:
-        """What Megatron does behind the last backward: sums over copies, then over the stages that share weights."""
+        """Reduces gradients after the last backward, as Megatron does: over copies, then over stages that share weights."""
         config, chunks, groups = step.config, step.chunks, step.groups
         if config.finalize_model_grads_func is not None:
             tokens = step.tokens if config.calculate_per_token_loss else None
@@ -170,7 +211,7 @@ class ForwardBackward:
 
 
 class _Plan:
-    """What a rank has to know of a program before its steps."""
+    """The facts about a program that the steps of a rank need."""
 
     def __init__(self, program: Program, rank: int) -> None:
         self.program = program
@@ -187,18 +228,18 @@ class _Plan:
             for action in self.actions
             if action.op in ("B", "W")
         }
-        """By chunk, the stage and microbatch of the last action that adds gradients of its weights."""
+        """By chunk, the key of the last action that adds gradients of its weights."""
         self.reduces = {self.chunk(action) for action in self.actions if action.op == "REDUCE_GRAD"}
         self.in_flight = self._in_flight()
         self.looked_at: set[int] = set()
-        """Chunks whose graph can be split."""
+        """The chunks whose graph has been checked: it can be split."""
         self._check_program()
 
     def chunk(self, action: Action) -> int:
         return self.chunk_of[action.pipe.index, action.stage]
 
     def order(self, chunk: int) -> list[int]:
-        """The microbatches of a chunk as its forwards come."""
+        """The microbatches of a chunk in the order of its forwards."""
         pipe, stage = self.places[chunk]
         return [
             action.microbatch
@@ -207,7 +248,7 @@ class _Plan:
         ]
 
     def _in_flight(self) -> dict[int, int]:
-        """How many microbatches each chunk keeps at most."""
+        """The maximum number of microbatches in flight, by chunk."""
         now: Counter[int] = Counter()
         most: Counter[int] = Counter()
         for action in self.actions:
@@ -232,7 +273,7 @@ class _Plan:
             raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
 
     def check(self, config: Any, chunks: Sequence[nn.Module], data: Any) -> None:
-        """Whether Megatron's settings leave the order to a program."""
+        """Raises UsageError if Megatron's settings require an order of its own."""
         if len(chunks) != len(self.places):
             raise UsageError(f"rank {self.rank} has {len(self.places)} stages, but the model {len(chunks)} chunks")
         if data is not None and len(chunks) != (len(data) if isinstance(data, list) else 1):
@@ -257,7 +298,7 @@ class _Plan:
         self.placement.check_chunks(chunks, self.rank)
 
     def check_modules(self, config: Any, chunks: Sequence[nn.Module]) -> None:
-        """Whether the gradients of chunks are right when a program says the order."""
+        """Raises UsageError if the gradients of chunks would be wrong in the order of the program."""
         cuts = self.has_split_backward and not config.delay_wgrad_compute
         shares = len(self.program.pipes) > 1 or self.placement.ties(chunks)
         for (_, stage), chunk in zip(self.places, chunks, strict=True):
@@ -290,12 +331,12 @@ class _Plan:
 
 @dataclass(slots=True)
 class _Stash:
-    """What a stage keeps of a microbatch between its forward and its backward."""
+    """The data that a stage keeps for a microbatch from its forward to its backward."""
 
     input: Tensor | None
     output: Tensor
     weights: Callable[[], None] | None = None
-    """What W has to do."""
+    """The function that W calls."""
 
 
 @dataclass
@@ -307,9 +348,9 @@ class _Step:
     chunks: list[nn.Module]
     data: list[Any]
     shapes: tuple[tuple[int, ...], tuple[int, ...]]
-    """Of what is received and of what is sent, forward."""
+    """The shapes of received and of sent outputs."""
     headers: dist.ProcessGroup | None
-    """Where the shapes of messages go ahead of them, if they differ."""
+    """The group of the headers of messages, if their shapes differ."""
     channels: Channels
     groups: Any
     forward_step_func: Callable[..., Any]
@@ -318,7 +359,7 @@ class _Step:
     forward_only: bool
     peak_activations: int = 0
     embeddings: dict[int, Any] = field(default_factory=dict)
-    """Modules of last stages that do the gradients of their embeddings at the end."""
+    """The modules of last stages that compute the gradients of their embeddings at the end."""
 
     def __post_init__(self) -> None:
         self.device = _device(self.chunks)
@@ -338,7 +379,7 @@ class _Step:
         }
 
     def run(self) -> None:
-        """All items of the rank; forward only, those of the forward: a part of an order that ends, which ends."""
+        """Runs all items of the rank, or only those of the forward."""
         if not self.forward_only:
             for chunk, (pipe, stage) in enumerate(self.plan.places):
                 if stage == pipe.num_stages - 1 and self.config.finalize_model_grads_func is not None:
@@ -361,7 +402,7 @@ class _Step:
                 data.finish()
 
     def losses(self, *, across_job: bool) -> list[Any]:
-        """What the loss function gave, by microbatch; on the last stage's rank, or where Megatron looks for it, too."""
+        """The results of the loss function by microbatch; on the rank of the last stage, with `across_job` on all ranks."""
         stores = self._stores
         if across_job:
             found: list[Any] = [None] * self.plan.program.num_ranks
@@ -378,7 +419,7 @@ class _Step:
             self._messages.post(item)
 
     def _receive_specs(self, action: Action) -> list[TensorInfo]:
-        """What a receive gets."""
+        """Type and shape of the tensor of a receive."""
         return [TensorInfo(self.shapes[0 if _is_forward(action) else 1], self.config.pipeline_dtype)]
 
     def _take(self, edge: Edge, direction: str) -> Tensor:
@@ -430,7 +471,7 @@ class _Step:
         self.peak_activations = max(self.peak_activations, len(self._held))
 
     def _forward_step(self, action: Action, chunk: int, input_tensor: Tensor | None, is_first: bool) -> Any:
-        """Megatron's: the output, and how many tokens."""
+        """Runs Megatron's forward step; returns the output and the number of tokens."""
         return _call(
             schedules.forward_step,
             self.forward_step_func,
@@ -456,7 +497,7 @@ class _Step:
         return data
 
     def _checkpoints(self, chunk: int) -> bool | None:
-        """Whether a forward keeps little, where Megatron is asked to keep much of some microbatches only."""
+        """Whether a forward checkpoints activations, if Megatron does so for some microbatches only; else None."""
         kept = self.config.num_microbatches_with_partial_activation_checkpoints
         return None if kept is None else self._started[chunk] % self.plan.in_flight[chunk] >= kept
 
@@ -509,7 +550,7 @@ class _Step:
                 self._delayed_weights(action)
 
     def _delayed_weights(self, action: Action) -> None:
-        """What TransformerEngine's layers have kept for later."""
+        """Runs the weight gradients that TransformerEngine's layers have deferred."""
         if self.config.delay_wgrad_compute:
             module: Any
             for module in self.chunks[self.plan.chunk(action)].modules():
@@ -517,7 +558,7 @@ class _Step:
                     module.backward_dw()
 
     def _adding(self, action: Action) -> contextlib.AbstractContextManager[None]:
-        """Around what adds gradients of weights: with the last of a chunk its reduction may begin."""
+        """A context for actions that add gradients of weights; after the last one of a chunk its reduction may start."""
         chunk = self.plan.chunk(action)
         is_last = self.plan.last_gradient[chunk] == (action.stage, action.microbatch)
         return self._sync.last(chunk) if is_last else contextlib.nullcontext()
@@ -536,7 +577,7 @@ def _is_last(action: Action) -> bool:
 
 
 def _is_forward(action: Action) -> bool:
-    """Whether a program that is forward only has it."""
+    """Whether a forward-only program has this action."""
     if action.kind.is_message:
         assert action.peer is not None
         return (action.peer > action.stage) == action.kind.is_send
@@ -553,7 +594,7 @@ def _shapes(shape: tuple[int, ...], adjust: Callable[..., Any] | None) -> tuple[
 
 
 def _groups(given: Any) -> Any:
-    """The process groups that Megatron's own functions would take."""
+    """The process groups that Megatron's own functions use."""
     if given is not None:
         return given
     groups = ProcessGroupCollection()
@@ -567,7 +608,7 @@ def _groups(given: Any) -> Any:
 
 
 def _call(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Calls with those of the named arguments that this release has."""
+    """Calls a function with the named arguments that this release of Megatron has."""
     parameters = inspect.signature(function).parameters
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     return function(*arguments, **{name: value for name, value in named.items() if takes_all or name in parameters})

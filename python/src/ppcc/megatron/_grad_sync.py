@@ -1,4 +1,4 @@
-"""When the gradients of a chunk are reduced over its copies."""
+"""Reduction of a chunk's gradients over its data-parallel copies."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch import nn
 
 
 class GradSync:
-    """Holds reductions back until a chunk's last gradient, as Megatron's schedules do.
+    """Defers reductions until a chunk's last gradient, as Megatron's schedules do.
 
-    Where `grad_sync_func` is set it is called behind that, or at the REDUCE_GRAD of chunks that have one; else the hooks of
-    Megatron's DistributedDataParallel begin while it is computed.
+    `grad_sync_func`, if it is set, is called after that, or at the REDUCE_GRAD of chunks that have one; else the hooks of
+    Megatron's DistributedDataParallel start reductions during the last backward.
     """
 
     def __init__(self, config: Any, chunks: Sequence[nn.Module], by_action: set[int]) -> None:
@@ -34,13 +34,13 @@ class GradSync:
             self._entered[number].__enter__()
 
     def finish(self) -> None:
-        """At the end of the step."""
+        """Finishes reductions at the end of the step."""
         for number in list(self._entered):
             self._enable_grad_sync(number)
 
     @contextlib.contextmanager
     def last(self, chunk: int) -> Iterator[None]:
-        """Around the last action that adds gradients of a chunk's weights."""
+        """A context for the last action that adds gradients of a chunk's weights."""
         number = chunk if self._own else 0
         if self._reduce is None:
             self._enable_grad_sync(number)
@@ -54,7 +54,7 @@ class GradSync:
             self._entered[number].__enter__()
 
     def reduce(self, chunk: int) -> None:
-        """REDUCE_GRAD."""
+        """Runs REDUCE_GRAD."""
         if self._reduce is None:
             return
         number = chunk if self._own else 0
@@ -71,12 +71,12 @@ class GradSync:
 
 
 def hook_maker(chunk: nn.Module) -> Any:
-    """What makes the hooks of Megatron's DistributedDataParallel; None for other chunks."""
+    """Returns what creates the hooks of Megatron's DistributedDataParallel; None for other chunks."""
     return getattr(chunk, "_make_backward_post_hook", None) or getattr(chunk, "_make_param_hook", None)
 
 
 def accumulate_in_main(chunk: nn.Module) -> None:
-    """Does what the hooks of Megatron's DistributedDataParallel do, which a W does not run."""
+    """Does what the hooks of Megatron's DistributedDataParallel do, since W does not call them."""
     if (make := hook_maker(chunk)) is not None:
         for weight in chunk.parameters():
             if weight.grad is not None:

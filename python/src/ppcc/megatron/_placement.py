@@ -1,4 +1,4 @@
-"""Which stages are on which ranks, and what of Megatron has to know."""
+"""The placement of stages, and the functions of Megatron that depend on it."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from ..torch._groups import Groups
 from ..torch._reductions import Reductions
 
 Programs = Program | Callable[[int], Program]
-"""A program, or what makes it for a number of microbatches."""
+"""A program, or a function from a number of microbatches to its program."""
 
 StageKey = tuple[Pipe, int]
 
 
 class Placement:
-    """Where the stages of a program are. Chunk i of a rank is its i-th stage, pipe after pipe, ascending."""
+    """The placement of a program. Chunk i of a rank is its i-th stage, by pipe, then ascending."""
 
     def __init__(self, programs: Programs) -> None:
         self._programs = programs
 
     @cached_property
     def program(self) -> Program:
-        """Any program of this placement; all numbers of microbatches have one."""
+        """A program of this placement, which is the same for all numbers of microbatches."""
         if isinstance(self._programs, Program):
             return self._programs
         return self._programs(get_num_microbatches())
 
     @cached_property
     def is_default_placement(self) -> bool:
-        """Whether the stages stand as Megatron has them: stage s on rank s % P, in one pipe."""
+        """Whether the placement is Megatron's own: one pipe, with stage s on rank s % P."""
         pipes, ranks = self.program.pipes, self.program.num_ranks
         return len(pipes) == 1 and pipes[0].rank_of_stage == tuple(s % ranks for s in range(pipes[0].num_stages))
 
     def place(self, chunk: int | None, rank: int | None = None) -> StageKey:
-        """The stage of a chunk, of this rank where none is given."""
+        """The stage of a chunk, by default of this rank."""
         own: int = parallel_state.get_pipeline_model_parallel_rank() if rank is None else rank
         return self.program.local_stages(own)[chunk or 0]
 
@@ -83,7 +83,7 @@ class Placement:
         return sum(self.layers(config, (pipe, before)) for before in range(stage))
 
     def built_as(self, place: StageKey) -> tuple[Any, ...]:
-        """What a chunk is built for: other programs of this placement can run it, too."""
+        """A key of the placement for which a chunk is built; other programs of this placement can run it."""
         pipe, stage = place
         return pipe.index, stage, tuple(pipe.rank_of_stage for pipe in self.program.pipes)
 
@@ -98,13 +98,15 @@ class Placement:
                 )
 
     def ties(self, chunks: Sequence[nn.Module]) -> bool:
-        """Whether the first and the last stage have one weight that the embedding groups of Megatron do not know."""
+        """Whether the first and the last stage share a weight that is not in Megatron's embedding groups."""
         has_ties = all(getattr(unwrapped(chunk), "share_embeddings_and_output_weights", False) for chunk in chunks)
         return has_ties and not self.is_default_placement and self.program.pipes[0].num_stages > 1
 
     def share(self, chunks: list[nn.Module], group: dist.ProcessGroup, *, make_equal: bool) -> Reductions | None:
-        """The weights that several stages have, which the embedding groups of Megatron do not know: tied ones and those of
-        stages in two pipes. None where Megatron knows all of them."""
+        """Returns the reductions of shared weights that are not in Megatron's embedding groups.
+
+        These are tied weights, and those of stages in two pipes. None if there are none.
+        """
         if self.is_default_placement:
             return None
         rank = dist.get_rank(group)
@@ -149,10 +151,25 @@ def _stages_of_layout(layout: Any, stages: int) -> list[list[LayerType]]:
 
 
 def build_chunks(programs: Programs, provider: Callable[..., nn.Module]) -> list[nn.Module]:
-    """The chunks of this rank, `provider(pre_process=..., post_process=..., vp_stage=...)` for each of its stages.
+    """Build the chunks of this rank, one per stage. All ranks call it together.
 
-    Layers get the numbers that they have in the model. Weights that several stages have begin equal. From then on Megatron
-    asks the program where stages are, as after install(). Raises UsageError while another program is installed.
+    Layers have the numbers that they have in the whole model. Weights that several stages share start equal. From then on
+    Megatron uses the placement of the program, as after `install`.
+
+    Args:
+        programs: A program, or a function from a number of microbatches to its program.
+        provider: Builds a chunk; called as `provider(pre_process=..., post_process=..., vp_stage=...)` for each stage.
+
+    Returns:
+        The chunks: chunk i is the i-th stage of this rank.
+
+    Raises:
+        UsageError: Another program is installed.
+
+    Example:
+        On each rank, after `parallel_state.initialize_model_parallel` (docs/megatron.md)::
+
+            chunks = ppcc.megatron.build_chunks(program, provider)
     """
     placement = _installed(programs)
     rank = parallel_state.get_pipeline_model_parallel_rank()
@@ -176,11 +193,19 @@ def _finish_chunks(placement: Placement, chunks: list[nn.Module]) -> None:
 
 
 def install(programs: Programs) -> None:
-    """Lets Megatron run a program: what get_forward_backward_func gives, wherever it has been imported, is a ForwardBackward
-    of it, and where stages are is asked of the program, for models, checkpoints and data.
+    """Make Megatron run a program. Call it before models are built, for example before `pretrain(...)`.
 
-    `programs` may be a function that makes the program for a number of microbatches; Megatron asks once for each number.
-    Call it before models are built.
+    `get_forward_backward_func` then returns a `ForwardBackward`, also in modules that have imported it already, and models,
+    checkpoints and data use the placement of the program.
+
+    Args:
+        programs: A program, or a function from a number of microbatches to its program, which is called once per number.
+
+    Example:
+        In `pretrain_gpt.py`, started for as many ranks and chunks per rank as the program has::
+
+            ppcc.megatron.install(lambda microbatches: ppcc.compile("zero_bubble_v", P=4, M=microbatches))
+            pretrain(...)
     """
     from ._forward_backward import ForwardBackward
 
@@ -192,7 +217,7 @@ def install(programs: Programs) -> None:
 
 
 def uninstall() -> None:
-    """Takes back what install() and build_chunks() have done."""
+    """Undo `install` and `build_chunks`; chunks that were built remain."""
     while _undo:
         _undo.pop()()
     _current.clear()
@@ -202,11 +227,11 @@ def uninstall() -> None:
 _undo: list[Callable[[], None]] = []
 _current: list[Placement] = []
 _run: list[Programs] = []
-"""What install() lets Megatron run."""
+"""The programs that install() makes Megatron run."""
 
 
 def _installed(programs: Programs) -> Placement:
-    """The placement, which Megatron asks from now on."""
+    """Returns the placement, and makes Megatron use it."""
     if _current and _current[0]._programs is programs:
         return _current[0]
     if _run:
@@ -225,7 +250,7 @@ def _installed(programs: Programs) -> Placement:
 def _unless_default_placement(placement: Placement, original: Any, own: Any) -> Any:
     @wraps(original)
     def answer(*args: Any, **options: Any) -> Any:
-        # Before the groups are made nobody can know the rank.
+        # The rank is unknown before the process groups exist.
         ours = parallel_state.model_parallel_is_initialized() and not placement.is_default_placement
         return (own if ours else original)(*args, **options)
 
@@ -233,7 +258,7 @@ def _unless_default_placement(placement: Placement, original: Any, own: Any) -> 
 
 
 def _overrides(placement: Placement) -> Mapping[Any, Mapping[str, Callable[[Any], Any]]]:
-    """What Megatron asks, by where it stands; each is made of Megatron's own function."""
+    """The functions of Megatron to replace, by owner and name; each replacement is built from the original."""
 
     def of_rank(first: bool) -> Callable[[Any], Any]:
         # The ranks that Megatron takes for first and last stay so: there it logs.

@@ -1,4 +1,4 @@
-"""What Megatron's own schedules do: they are run rank by rank, without a model and without sending anything."""
+"""Traces Megatron's own schedules: runs them rank by rank, without a model and without communication."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 
 def trace(function: Callable[..., Any], config: Any, microbatches: int) -> list[str]:
-    """The list of each rank of a forward_backward_pipelining function, `batch[...]` for what is posted together."""
+    """Returns the actions of each rank of a forward_backward_pipelining function, with batches of messages as `batch[...]`."""
     ranks, chunks = config.pipeline_model_parallel_size, config.virtual_pipeline_model_parallel_size or 1
     return [_Rank(rank, ranks, chunks, config).trace(function, microbatches) for rank in range(ranks)]
 
@@ -46,7 +46,7 @@ class _Handle:
 
 
 class _Rank(P2PCommunicator):  # type: ignore[misc]
-    """In the place of the communication of a rank; remembers which tensor is what."""
+    """Replaces the communication of a rank, and records what each tensor is."""
 
     def __init__(self, rank: int, ranks: int, chunks: int, config: Any) -> None:
         self.config = copy.copy(config)
@@ -59,7 +59,7 @@ class _Rank(P2PCommunicator):  # type: ignore[misc]
         self.chunks = [_Chunk(rank + ranks * chunk, self.config) for chunk in range(chunks)]
         self.last = ranks * chunks - 1
         self.cells: list[list[str | Tensor]] = []
-        """Messages are tensors until it is known what they are."""
+        """A message is a tensor until its cell is known."""
         self.made: dict[int, tuple[Tensor, str]] = {}
 
     def trace(self, function: Callable[..., Any], microbatches: int) -> str:
@@ -129,7 +129,7 @@ class _Rank(P2PCommunicator):  # type: ignore[misc]
 
     @contextmanager
     def _in_megatron(self) -> Iterator[None]:
-        """Lets Megatron compute nothing."""
+        """Replaces the functions with which Megatron computes."""
         own = {
             "forward_step": self._forward,
             "backward_step": self._backward,
@@ -146,7 +146,7 @@ class _Rank(P2PCommunicator):  # type: ignore[misc]
 
 
 class _Torch:
-    """The module, but for tensors that Megatron asks for on CUDA."""
+    """The module torch, with tensors on the CPU where Megatron requests CUDA."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(torch, name)

@@ -1,11 +1,16 @@
-"""Runs programs on torch.distributed.
+"""Run programs on torch.distributed.
 
-    runtime = ppcc.torch.Runtime(program, {0: first_stage}, loss_fn=loss_fn)
-    losses = runtime.step(batch, target=target)
+`Runtime` runs every program except those with slices of sequences and those that move memory between ranks (`bpipe`), including
+several pipes (DualPipe), overlap groups, skip edges, B or I and W. It rejects stages whose gradients would be wrong before the
+first step. `load_torch_runtime` runs a program in PyTorch's own runtime, and `check` reports whether a schedule of another
+system can deadlock.
 
-Any program runs, but for those whose microbatches are slices of sequences and those that move memory between ranks (bpipe), which are
-refused: several pipes (DualPipe), overlap groups, skip edges, B or I and W. Stages whose gradients would be wrong are refused before the first step. `load_torch_runtime` gives a program to PyTorch's
-own runtime instead, and `check` says of a schedule of others whether it can hang.
+Example:
+    >>> import ppcc, ppcc.torch, torch
+    >>> program = ppcc.compile("gpipe", P=1, M=4)
+    >>> runtime = ppcc.torch.Runtime(program, {0: torch.nn.Linear(8, 2)}, loss_fn=torch.nn.functional.mse_loss)
+    >>> sorted(runtime.step(torch.ones(16, 8), target=torch.zeros(16, 2)).losses)
+    [0, 1, 2, 3]
 """
 
 from .._deprecated import renamed_in_module

@@ -1,4 +1,4 @@
-"""Sums over ranks that go on beside the backward."""
+"""All-reduces that overlap the backward."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 _BUCKET = 25 << 20
 _MAX_IN_FLIGHT = 4 * _BUCKET
-"""Bytes, of which some backends keep a copy until a sum has ended."""
+"""In bytes; some backends keep a copy until a reduction has ended."""
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class _Bucket:
 
 
 class AsyncReducer:
-    """Adds up tensors in buckets. Sums of one tensor follow each other; nobody reads it before settle()."""
+    """All-reduces tensors in buckets. Reductions of one tensor run one after another; read it only after wait() or wait_for()."""
 
     def __init__(self) -> None:
         self._pending: deque[_Bucket] = deque()
@@ -32,7 +32,7 @@ class AsyncReducer:
     def begin(
         self, group: dist.ProcessGroup, tensors: Sequence[Tensor], then: Callable[[Tensor], object] = lambda tensor: None
     ) -> None:
-        """Sums each tensor over the group, and calls `then` on each when that has ended."""
+        """Starts to sum each tensor over the group; calls `then` on each at the end."""
         self.wait_for(tensors)
         for bucket in _buckets(tensors):
             self._bytes += _bytes(bucket)
@@ -43,12 +43,12 @@ class AsyncReducer:
             self._busy.update(map(id, bucket))
 
     def wait_for(self, tensors: Sequence[Tensor]) -> None:
-        """Until none of them is being summed."""
+        """Waits until none of these tensors is being summed."""
         if self._busy.intersection(map(id, tensors)):
             self.wait()
 
     def wait(self) -> None:
-        """Waits for all sums."""
+        """Waits for all reductions."""
         while self._pending:
             self._settle_one()
 

@@ -1,4 +1,4 @@
-"""What carries the messages from one rank to another: always one communicator, whatever else is posted beside them."""
+"""Messages between ranks; those of a channel always use the same communicator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STREAMS = frozenset(("rendezvous", "stream", "stream-per-peer", "stream-per-edg
 
 @dataclass(slots=True)
 class Message:
-    """Tensors under way."""
+    """Tensors that are being sent or received."""
 
     tensors: tuple[Tensor, ...]
     works: list[dist.Work]
@@ -39,11 +39,11 @@ class Message:
 
 
 class Channels:
-    """The ways between the ranks of a program.
+    """The channels between the ranks of a program.
 
-    NCCL has other communicators for a message by itself than for those of a batch. So there all are batches, if of one,
-    on the communicator of the pipeline; or, for a program that is proven for `stream-per-edge`, each way has a group of
-    its own. Gloo keeps ways apart by itself.
+    NCCL uses different communicators for single messages and for batches. So all messages are batches, also single ones, on the
+    communicator of the pipeline; or, if the program is proven for `stream-per-edge`, each channel has a process group of its own.
+    Gloo separates channels itself.
     """
 
     def __init__(self, program: Program, rank: int, groups: Groups, device: torch.device) -> None:
@@ -70,7 +70,7 @@ class Channels:
             self._edge_groups = {way: self._groups.new_group(way, label="edge") for way in _edge_groups(program)}
 
     def _connect(self, program: Program) -> None:
-        """Opens connections in an order in which no rank waits for itself."""
+        """Opens connections in an order that cannot deadlock."""
         token = torch.zeros(1, device=self._device)
         if self.batched:
             dist.all_reduce(token, group=self._groups.pipeline)
@@ -82,7 +82,7 @@ class Channels:
                         Message((token,), works).wait()
 
     def post(self, messages: Sequence[tuple[bool, int, tuple[Tensor, ...]]]) -> list[list[dist.Work]]:
-        """Posts messages together: whether each is sent, the rank at its other end, and its tensors."""
+        """Posts messages together; each is given as whether it is sent, its peer, and its tensors."""
         if not self.batched:
             return [[self._post(*message, tensor) for tensor in message[2]] for message in messages]
         operations = [
@@ -91,7 +91,7 @@ class Channels:
             for tensor in tensors
         ]
         works = dist.batch_isend_irecv(operations) if operations else []
-        # NCCL gives one work for all; others one a tensor, which may be waited for once.
+        # NCCL returns one work for all; other backends one per tensor, which may be waited for once.
         if len(works) != len(operations):
             return [works for _ in messages]
         left = iter(works)
@@ -104,19 +104,19 @@ class Channels:
         return work
 
     def outbox(self, peer: int) -> Outbox:
-        """Where what is sent to a rank is kept until it has been sent."""
+        """The outbox of a peer."""
         if peer not in self._outboxes:
             self._outboxes[peer] = _HostOutbox(peer) if self.host_waits else _DeviceOutbox()
         return self._outboxes[peer]
 
     def finish(self) -> None:
-        """Waits for all that has been sent."""
+        """Waits until all messages have been sent."""
         for outbox in self._outboxes.values():
             outbox.finish()
 
 
 class Outbox(Protocol):
-    """Keeps the messages of one way until each has been sent, in their order."""
+    """Keeps the messages to a peer until each has been sent, in order."""
 
     def put(self, message: Message) -> None: ...
 
@@ -125,7 +125,7 @@ class Outbox(Protocol):
 
 
 class _DeviceOutbox:
-    """For what ends on streams: whoever comes by looks, and only streams wait."""
+    """For devices with streams: put() drops messages that have been sent; only streams wait."""
 
     def __init__(self) -> None:
         self._in_flight: deque[Message] = deque()
@@ -141,7 +141,7 @@ class _DeviceOutbox:
 
 
 class _HostOutbox:
-    """For gloo, which cannot be asked whether a send has ended: a thread waits beside the step."""
+    """For gloo, which cannot report whether a send has ended: a thread waits for it."""
 
     def __init__(self, peer: int) -> None:
         self._messages: SimpleQueue[Message | threading.Event | None] = SimpleQueue()
@@ -173,7 +173,7 @@ class _HostOutbox:
             del message
 
     def _end(self) -> None:
-        """Before the interpreter ends: a thread that comes back from C++ later would abort the process."""
+        """Ends the thread before the interpreter exits; if it returned from C++ later, it would abort the process."""
         self._messages.put(None)
         self._thread.join(0.1)
         if self._thread.is_alive():
@@ -182,13 +182,13 @@ class _HostOutbox:
 
 
 def sends(action: Action) -> tuple[bool, int]:
-    """Whether a message is sent, and the rank at its other end."""
+    """Returns whether a message is sent, and its peer."""
     assert action.peer_rank is not None
     return action.kind.is_send, action.peer_rank
 
 
 def _edge_groups(program: Program) -> list[tuple[int, int]]:
-    """From which rank to which something is sent, in one order on all."""
+    """The pairs of sender and receiver, in the same order on all ranks."""
     edges = {
         (pipe.rank_of_stage[stage], pipe.rank_of_stage[reader])
         for pipe in program.pipes

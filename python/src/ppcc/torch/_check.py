@@ -1,4 +1,4 @@
-"""Says of a schedule that runs somewhere whether it can hang."""
+"""Checks whether schedules, also those of other systems, can deadlock."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ TRANSPORTS = ("buffered", "rendezvous", "posted", "stream", "stream-per-peer", "
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Whether a schedule can hang; true where it cannot, under the transport that was asked for."""
+    """Whether a schedule can deadlock. True if it cannot under `transport`."""
 
     transport: str
     errors: tuple[Diagnostic, ...]
-    """What is wrong under that transport: who waits for whom, or what is wrong under each."""
+    """The errors under this transport, such as the ranks that wait for each other."""
     safe_transports: tuple[str, ...]
-    """The transports under which it cannot hang."""
+    """The transports under which the schedule cannot deadlock."""
     listing: str
-    """What has been looked at: the actions of each rank, for `ppcc --check --from=actions`."""
+    """The actions of each rank that were checked, as `ppcc --check --from=actions` reads them."""
 
     safe = Renamed("safe_transports")
 
     def __bool__(self) -> bool:
         return not self.errors
+
+    def __repr__(self) -> str:
+        return f"<CheckResult {str(self).splitlines()[0]}>"
 
     def __str__(self) -> str:
         where = f"it is safe under {', '.join(self.safe_transports)}" if self.safe_transports else "no transport is safe"
@@ -53,12 +56,35 @@ def check(
     ranks: int | None = None,
     config: Any = None,
 ) -> CheckResult:
-    """Looks at a schedule as it will run, on all ranks, without running it.
+    """Check whether a schedule can deadlock, on all ranks, without running it (docs/hangs.md).
 
-    `schedule` is one of torch.distributed.pipelining's (and so torchtitan's), a d9d executor or builder (with `microbatches`,
-    and `ranks`), a DeepSpeed engine or schedule, a `ppcc.megatron.ForwardBackward` or one of Megatron's own
-    forward_backward_pipelining functions (with `microbatches` and `config`), a program, or the lists of all ranks:
-    `[["0F0", "0SEND_F0", ...], ...]`.
+    Args:
+        schedule: One of
+
+            * a schedule of torch.distributed.pipelining (also as torchtitan builds it),
+            * a d9d executor or program builder (with `microbatches`; a builder also with `ranks`),
+            * a DeepSpeed pipeline engine or schedule,
+            * a `ppcc.megatron.ForwardBackward` (with `microbatches` if it has a function), or one of Megatron's
+              forward_backward_pipelining functions (with `microbatches` and `config`),
+            * a `Program`,
+            * the actions of each rank, such as `[["0F0", "0SEND_F0", ...], ...]`.
+        transport: The transport of the check (docs/verification.md); `"stream"` is NCCL with one communicator.
+        microbatches: The number of microbatches, for schedules that do not contain it.
+        ranks: The number of ranks, for schedules that do not contain it.
+        config: The configuration of Megatron's function.
+
+    Returns:
+        The result for `transport`, and all transports under which the schedule is safe.
+
+    Raises:
+        UsageError: The schedule has an unknown type, has no messages to check, or needs an argument that is missing.
+
+    Example:
+        >>> from ppcc.torch import check
+        >>> check([["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1RECV_F0", "1F0", "1B0", "1SEND_B0"]])
+        <CheckResult cannot hang under stream; it is safe under stream, buffered, rendezvous, posted, stream-per-peer, stream-per-edge>
+        >>> bool(check([["0RECV_B0", "0F0", "0SEND_F0", "0B0"], ["1RECV_F0", "1F0", "1B0", "1SEND_B0"]]))
+        False
     """
     listing = _listing(schedule, microbatches, ranks, config)
     found = {name: _errors(listing, name) for name in dict.fromkeys((transport, *TRANSPORTS))}
@@ -93,10 +119,6 @@ def _needed(value: Any, name: str) -> Any:
         raise UsageError(f"this schedule does not tell its {name}: give check() `{name}`")
     return value
 
-
-
-
-
 # torch.distributed.pipelining
 
 
@@ -113,11 +135,11 @@ def _of_torch(schedule: Any, *_: Any) -> Any:
 
 
 _NO_MESSAGE = re.compile(r"UNSHARD|RESHARD|REDUCE_GRAD|WAIT_SEND")
-"""What only PyTorch's lists have, and is no message."""
+"""Actions of PyTorch that are not messages and that other formats do not have."""
 
 
 def _trace_single(schedule: Any, rank: int) -> str:
-    """Runs the step of a schedule with a stage that notes what is asked of it."""
+    """Runs the step of a schedule with a stage that records the calls."""
     stage = _Stage(rank, schedule._num_stages)
     runs = copy.copy(schedule)
     count = schedule._n_microbatches
@@ -185,7 +207,7 @@ def _replaced(own: dict[str, Callable[..., Any]]) -> Iterator[None]:
         vars(schedules).update(before)
 
 
-# Others, which are imported only where they are at hand.
+# Other systems, which may not be installed.
 
 
 def _of_d9d(schedule: Any, microbatches: int | None, ranks: int | None, _: Any) -> Any:
@@ -225,7 +247,7 @@ def _of_deepspeed(schedule: Any, *_: Any) -> Any:
 
 
 def _row_of_deepspeed(schedule: Any) -> str:
-    """Buffers tell no microbatch where they are used again, but each instruction takes one after the other."""
+    """Buffers are reused and do not identify microbatches; each instruction takes the microbatches in order."""
     letters = {
         "ForwardPass": "F", "BackwardPass": "B",
         "SendActivation": "SEND_F", "RecvActivation": "RECV_F", "SendGrad": "SEND_B", "RecvGrad": "RECV_B",

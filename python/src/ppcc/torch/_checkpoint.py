@@ -1,4 +1,4 @@
-"""The weights and the optimizer of a pipeline for torch.distributed.checkpoint."""
+"""Weights and optimizer state of a pipeline for torch.distributed.checkpoint."""
 
 from __future__ import annotations
 
@@ -22,14 +22,27 @@ _OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)
 
 
 class Checkpoint(Stateful):
-    """What torch.distributed.checkpoint saves and loads of a Runtime: weights, buffers, the state of its optimizer and of its
-    scaler.
+    """The state of a Runtime for torch.distributed.checkpoint: weights, buffers, optimizer and scaler.
 
-        dcp.save({"train": Checkpoint(runtime)}, checkpoint_id=folder)
+    With names of the whole model, such as `layers.7.weight`, a checkpoint can be loaded with any placement and any division
+    into stages. Replicas of a stage are saved once.
 
-    `names(stage, name)` is what a weight or buffer of a stage is called in the checkpoint, where `stage` is the key that the
-    Runtime was given; by default `stages.STAGE.NAME`. With names of the whole model, such as `layers.7.weight`, a checkpoint
-    fits any placement and any cut into stages. Replicas of a stage are saved once.
+    Args:
+        runtime: The Runtime whose state is saved and loaded.
+        names: A function from a stage (its key in `Runtime.stages`) and the name of a weight or buffer in this stage to the
+            name in the checkpoint; by default `stages.STAGE.NAME`.
+
+    Example:
+        >>> import ppcc, torch
+        >>> from ppcc.torch import Checkpoint, Runtime
+        >>> runtime = Runtime(ppcc.compile("gpipe", P=1, M=4), {0: torch.nn.Linear(8, 2)}, loss_fn=torch.nn.functional.mse_loss)
+        >>> sorted(Checkpoint(runtime).state_dict()["model"])
+        ['stages.0.bias', 'stages.0.weight']
+
+        To save and to load, on all ranks::
+
+            dcp.save({"train": Checkpoint(runtime)}, checkpoint_id=folder)
+            dcp.load({"train": Checkpoint(runtime)}, checkpoint_id=folder)
     """
 
     def __init__(self, runtime: Runtime, names: Names | None = None) -> None:
@@ -46,6 +59,7 @@ class Checkpoint(Stateful):
         self._here = {name: here for here, name in self._names.items()}
 
     def state_dict(self) -> dict[str, Any]:
+        """Return the state: `model`, and `optimizer` and `scaler` if the Runtime has them."""
         found: dict[str, Any] = {"model": _renamed(get_model_state_dict(self._model), self._names)}
         if (optimizer := self._runtime.optimizer) is not None:
             state = get_optimizer_state_dict(self._model, optimizer, options=_OPTIONS)
@@ -55,6 +69,11 @@ class Checkpoint(Stateful):
         return found
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Set the state.
+
+        Args:
+            state_dict: The state, with the keys that `state_dict` returns.
+        """
         set_model_state_dict(self._model, _renamed(state_dict["model"], self._here))
         if (optimizer := self._runtime.optimizer) is not None:
             state = _renamed(state_dict["optimizer"], self._here)
@@ -69,7 +88,7 @@ def _default_name(stage: Any, name: str) -> str:
 
 
 def _renamed(state: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """With other names of weights, which stand in keys such as `state.NAME.exp_avg`, too."""
+    """Renames the weights, also in keys such as `state.NAME.exp_avg`."""
     return {_new_key(key, names): value for key, value in state.items()}
 
 

@@ -1,11 +1,15 @@
+"""The exceptions of ppcc.torch."""
+
 from .. import _diagnostics
 from .._diagnostics import Error
 
 
 class UsageError(_diagnostics.UsageError, RuntimeError):
-    """A program and its stages, process group or batch do not fit together. (A RuntimeError for one more release.)"""
+    """A program does not fit its stages, process group or batch. Also a RuntimeError until the next release."""
 
 
 class StepError(Error, RuntimeError):
-    """A step broke off, on this rank or on another one: the message says on which, at which action, and why. The process
-    groups of the job are of no use any more."""
+    """A step failed on this rank or on another one; the message names the rank, the action and the cause.
+
+    The process groups of the job are aborted: end the process and resume from a checkpoint.
+    """

@@ -1,4 +1,4 @@
-"""Stages whose weights `fully_shard` has cut up among ranks."""
+"""Stages whose weights `fully_shard` has sharded."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def check_root(module: nn.Module, label: str) -> None:
-    """Raises UsageError for a stage that is sharded in parts only: its root says when gradients are reduced."""
+    """Raises UsageError if only parts of a stage are sharded, since its root determines when gradients are reduced."""
     if not is_sharded(module) and any(map(is_sharded, module.modules())):
         raise UsageError(f"fully_shard has cut up parts of {label}, but not the stage: call fully_shard(stage) behind them")
 
 
 class ShardedStage:
-    """A stage that is gathered, given up and reduced where a program says so. The module itself must be sharded, as the
-    root of those in it."""
+    """A sharded stage that is unsharded, resharded and reduced at the actions of the program.
+
+    The module itself must be sharded, as the root of its submodules.
+    """
 
     def __init__(self, module: nn.Module, label: str, *, keep_unsharded: bool) -> None:
-        """`keep_unsharded` leaves gathering and giving up to calls of this class, else forwards and backwards do it."""
+        """With `keep_unsharded` only methods of this class unshard and reshard, else forwards and backwards do."""
         if not hasattr(module, "finalize_backward"):
             raise UsageError(f"{label} is sharded, which needs PyTorch 2.15")
         self._root: Any = module
@@ -41,12 +43,12 @@ class ShardedStage:
                 part.set_reshard_after_forward(False, recurse=False)
 
     def unshard(self) -> None:
-        """Begins to gather; the forward waits for it."""
+        """Starts to gather the weights; the forward waits for it."""
         for part in self._parts:
             part.unshard(async_op=True)
 
     def unshard_and_wait(self) -> None:
-        """Gathers, and waits for it: the parameters of the module are whole then."""
+        """Gathers the weights and waits for it."""
         for part in self._parts:
             part.unshard()
 
@@ -55,14 +57,14 @@ class ShardedStage:
             part.reshard()
 
     def before_forward(self) -> None:
-        """Lets gradients add up on this rank until reduce()."""
+        """Accumulates gradients on this rank until reduce()."""
         self._root.set_manual_backward_finalization(True)
         self._root.set_requires_gradient_sync(False)
         self._root.set_reshard_after_backward(not self._stays_gathered)
         self._is_reduced = False
 
     def reduce(self) -> None:
-        """Averages the gradients over the ranks that share the weights, and leaves each its own piece, once a step."""
+        """Reduce-scatters the mean of the gradients over the ranks that share the weights, once per step."""
         if self._is_reduced:
             return
         self._root.set_requires_gradient_sync(True)

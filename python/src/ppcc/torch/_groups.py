@@ -1,4 +1,4 @@
-"""Process groups of some of a pipeline's ranks."""
+"""Process groups of subsets of a pipeline's ranks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 class Groups:
-    """Makes groups by the ranks of a program, in all pipelines of the job at once.
+    """Creates process groups from ranks of a program, in all pipelines of the job at once.
 
-    All processes of the job make it together, and the same groups in the same order: PyTorch names groups by how many a
-    process has made.
+    All processes of the job create it together, and the same groups in the same order, since PyTorch names groups by a counter of
+    the process.
     """
 
     def __init__(self, pipeline: dist.ProcessGroup | None, ranks: int) -> None:
@@ -31,11 +31,11 @@ class Groups:
             self._pipelines = list(dict.fromkeys(self.all_gather(tuple(self._world), across_job=True)))
 
     def global_rank(self, rank: int) -> int:
-        """What PyTorch calls a rank of the program."""
+        """The global rank of a rank of the program."""
         return self._world[rank]
 
     def backend(self, device: torch.device) -> str:
-        """What carries messages from and to a device; "gloo" where there are none."""
+        """The backend for a device; "gloo" without a process group."""
         if not dist.is_initialized():
             return "gloo"
         group = dist.group.WORLD if self.pipeline is None else self.pipeline
@@ -43,7 +43,7 @@ class Groups:
         return str(group._get_backend(device).name())
 
     def all_gather(self, value: T, *, across_job: bool = False) -> list[T]:
-        """The values of all ranks of the program, or of all processes of the job."""
+        """Gathers the values of all ranks of the program, or of all processes of the job."""
         return _all_gather(value, None if across_job else self.pipeline)
 
     def raise_on_all_ranks(self) -> AbstractContextManager[None]:
@@ -51,7 +51,7 @@ class Groups:
         return together(self.pipeline)
 
     def new_group(self, ranks: tuple[int, ...], backend: str | None = None, label: str = "") -> dist.ProcessGroup:
-        """The group of these ranks, one for each label; on others a mark that says so."""
+        """Creates the group of these ranks, one per label; returns a marker on other ranks."""
         key = ranks, backend, label
         if key not in self._made:
             for members in self._pipelines:
@@ -78,7 +78,7 @@ def together(group: dist.ProcessGroup | None) -> Iterator[None]:
 
 
 def check_same_program(program: Program, group: dist.ProcessGroup | None) -> None:
-    """Raises UsageError on all ranks of a group where they have different programs."""
+    """Raises UsageError on all ranks of a group if they have different programs."""
     found = _all_gather((program.digest, program.name), group)
     for rank, (digest, name) in enumerate(found):
         if digest != found[0][0]:

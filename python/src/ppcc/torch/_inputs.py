@@ -1,4 +1,4 @@
-"""What a step is given, by microbatch."""
+"""The inputs of a step, by microbatch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ._shapes import TensorInfo
 
 @dataclass(slots=True)
 class Inputs:
-    """Of first stages, of all stages by name, and of the loss."""
+    """The inputs of first stages, the keyword arguments of all stages, and the targets of the loss."""
 
     args: list[tuple[Any, ...]] | None
     kwargs: list[dict[str, Any]]
     targets: Sequence[Any] | None
 
     def named(self, module: nn.Module, microbatch: int) -> dict[str, Any]:
-        """Those keyword arguments that the forward of a stage has."""
+        """The keyword arguments that the forward of a stage takes."""
         given = self.kwargs[microbatch]
         return {name: given[name] for name in given.keys() & _names(module, given)} if given else given
 
@@ -35,13 +35,15 @@ class Inputs:
 
 @dataclass(slots=True, frozen=True)
 class BatchSplitter:
-    """How batches become microbatches: tensors are cut along a dimension, lists of tensors are microbatches already, and
-    everything else goes whole to each."""
+    """Splits batches into microbatches.
+
+    Tensors are split along a dimension, lists of tensors are microbatches already, and other values are passed to each.
+    """
 
     count: int
     dim: int
     equal: bool
-    """Whether all microbatches have one shape."""
+    """Whether all microbatches have the same shape."""
 
     def inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], target: Any) -> Inputs:
         by_argument = [self._split(value, "the batch") for value in args]

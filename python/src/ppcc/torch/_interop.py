@@ -1,4 +1,4 @@
-"""PyTorch's own runtime as a client."""
+"""Runs programs in PyTorch's own runtime."""
 
 from __future__ import annotations
 
@@ -30,11 +30,28 @@ def load_torch_runtime(
     fsdp: bool = False,
     **options: Any,
 ) -> schedules._PipelineScheduleRuntime:
-    """A `_PipelineScheduleRuntime` of torch.distributed.pipelining that runs the program on this rank's `stages`.
+    """Return a `_PipelineScheduleRuntime` of torch.distributed.pipelining that runs a program. All ranks call it together.
 
-    `options`, such as `loss_fn` and `scale_grads`, go to its constructor. All ranks call it together. Raises CompileError for
-    programs that PyTorch cannot run: stages on two ranks, skip edges, no backward, and others; UsageError where ranks have
-    different programs, and for stages whose gradients would be wrong.
+    Args:
+        program: The program, the same on all ranks.
+        stages: The `PipelineStage` objects of this rank.
+        format: Whether PyTorch takes the messages of the program (`"compute_comms"`) or adds its own (`"compute_only"`).
+        fsdp: Whether to add the actions that gather and free the parameters of stages that `fully_shard` has sharded.
+        **options: Further arguments of its constructor, such as `loss_fn` and `scale_grads`.
+
+    Returns:
+        PyTorch's schedule; call `step` as usual.
+
+    Raises:
+        CompileError: PyTorch cannot run the program: stages on two ranks, skip edges, no backward, and others.
+        UsageError: Ranks have different programs, or the gradients of a stage would be wrong.
+
+    Example:
+        On each rank (docs/training-python.md)::
+
+            (pipe,) = program.pipes
+            stages = [PipelineStage(modules[s], s, pipe.num_stages, device) for _, s in program.local_stages(rank)]
+            runtime = load_torch_runtime(program, stages, loss_fn=torch.nn.functional.mse_loss)
     """
     check_same_program(program, stages[0].group)
     with together(stages[0].group):
@@ -73,7 +90,7 @@ def _prepare(program: Program, stage: Any) -> None:
 
 
 def _check_first_graph(stage: Any, label: str, has_split_backward: bool) -> None:
-    """Looks at the graph of the first forward of a stage."""
+    """Checks the autograd graph of the first forward of a stage."""
     run = stage.forward_maybe_with_nosync
 
     def first(*given: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A program on a rank: what its steps need to know, found once."""
+"""A program on a rank: the facts that its steps need, computed once."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ REDUCES = ("REDUCE_GRAD", "REDUCE_EMBEDDING", "REDUCE_REPLICAS")
 UNSHARDS = ("UNSHARD", "UNSHARD_B")
 RESHARDS = ("RESHARD", "RESHARD_F")
 _FORWARD = ("F", "SEND_F", "RECV_F", *UNSHARDS, *RESHARDS)
-"""What is left of a program that only evaluates: a part of an order that ends, which ends."""
+"""Keeps only the forwards and their messages. A subset of an order without deadlock has none either."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeConfig:
-    """What all programs of a Runtime share."""
+    """The arguments of a Runtime, which its programs share."""
 
     rank: int
     stages: Mapping[Any, nn.Module]
@@ -54,7 +54,7 @@ class RuntimeConfig:
     dynamic: bool
 
     def all_agree(self, yes: bool, *, outside: bool = False) -> bool:
-        """Whether it is so on all ranks, with `outside` also on those of the groups outside of the program."""
+        """Whether a condition holds on all ranks; with `outside` also on those of the groups that are not part of the program."""
         if dist.is_initialized():
             for group in (self.groups.pipeline, *(self.outside.values() if outside else ())):
                 vote = torch.tensor([int(yes)], device=self.device)
@@ -64,10 +64,10 @@ class RuntimeConfig:
 
 
 class LinkedProgram:
-    """A program with the modules of this rank. All ranks make it together."""
+    """A program with the modules of this rank. All ranks create it together."""
 
     def __init__(self, program: Program, setup: RuntimeConfig, performed: Collection[str], *, is_first: bool) -> None:
-        """`performed` are the mnemonic that need no handler; the `is_first` program makes weights equal."""
+        """`performed` are the mnemonics that need no handler. The first program makes shared weights equal."""
         self.program = program
         self.setup = setup
         self.rank = setup.rank
@@ -77,7 +77,7 @@ class LinkedProgram:
         self.split = {(action.pipe.index, action.stage) for action in split if action.op == "I"}
         """The stages whose backward is I and W."""
         self.unchecked = set(self.split)
-        """Those whose graph nobody has looked at."""
+        """The stages whose autograd graph has not been checked yet."""
         with setup.groups.raise_on_all_ranks():
             self.modules = self._assign()
             self._check(performed)
@@ -110,7 +110,7 @@ class LinkedProgram:
         self._shapes_for: object = None
 
     def runs_itself(self, mnemonic: str) -> bool:
-        """Whether the runtime itself performs an action of that name on this rank."""
+        """Whether the Runtime itself runs actions of this mnemonic on this rank."""
         return mnemonic not in self.setup.handlers and any(action.op == mnemonic for action in self.actions)
 
     def is_last(self, pipe: Pipe, stage: int) -> bool:
@@ -172,7 +172,7 @@ class LinkedProgram:
             raise UsageError(f"rank {self.rank} has a last stage, which needs a loss_fn")
 
     def _find_marked(self, mnemonic: str) -> frozenset[Key]:
-        """The forwards that have to know what will be done with what they keep."""
+        """The forwards whose activations are offloaded or recomputed later."""
         if mnemonic in self.setup.handlers:
             return frozenset()
         return frozenset(
@@ -205,7 +205,7 @@ class LinkedProgram:
                 self.reductions.check(action.kind)
         for position, action in enumerate(self.actions):
             if action.op == "STEP" and self.runs_itself("STEP") and self.reductions.has_final_reductions():
-                # Ranks meet in these sums, so nobody may still wait for a message.
+                # Ranks meet in these sums, so no rank may still wait for a message.
                 if any(later.kind.is_message for later in self.actions[position:]):
                     raise UsageError(
                         f"rank {self.rank} has messages behind `STEP`, in front of which gradients are summed: "
@@ -235,7 +235,7 @@ class LinkedProgram:
         self.shapes, self._shapes_for = self._given_shapes(), None
 
     def infer_shapes(self, inputs: Inputs) -> None:
-        """What goes along each edge, told by each stage to all ranks in the first step."""
+        """The tensors of each edge; each stage sends them to all ranks in the first step."""
         if self.setup.shapes is not None:
             return
         first = tuple(map(tensor_spec, inputs.args[0])) if inputs.args is not None else ()
@@ -261,7 +261,7 @@ class LinkedProgram:
         self._shapes_for = first
 
     def _infer_stage(self, pipe: Pipe, stage: int, first: Sequence[Any], inputs: Inputs) -> object:
-        """The outputs of a stage, or what is wrong: all ranks then stop together."""
+        """The outputs of a stage, or an error that all ranks then raise together."""
         place = pipe.index, stage
         sources, module = pipe.sources(stage), self.modules[place]
         given = [info for source in sources for info in self.shapes[pipe.index, source]] if sources else list(first)

@@ -1,4 +1,4 @@
-"""What goes along the edges of a rank in a step, between ranks and on the rank itself."""
+"""The messages of a rank in a step, to other ranks and between stages of the rank."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Edge = tuple[int, int, int, int]
 
 
 class Messages:
-    """Results that have been made and not yet read. A tensor that is sent is let go when that has ended.
+    """The results that no stage has read yet. A tensor is freed when it has been sent.
 
-    `room` says what a receive gets. Where that is not known, `headers` is a group of gloo's, in which the description
-    of each message goes ahead of it. Receives are then announced where they stand in the list and posted when an action
-    waits for them, on each pair of ranks in their order.
+    A function gives the tensors of a receive. With variable shapes `headers` is a gloo group, in which a header precedes each
+    message; receives are then registered at their place in the program, and posted when an action waits for them, in order for
+    each pair of ranks.
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class Messages:
         answered: bool,
         acknowledges: Mapping[Edge, Edge],
     ) -> None:
-        """Where a forward is `answered` by a backward, that shows that it has been read. `acknowledges`: from acknowledged_by(), or
-        nothing."""
+        """With `answered` each forward has a backward, whose message shows that the output was read. `acknowledges` is the result
+        of acknowledged_by(), or empty."""
         self._answered = answered
         self._acknowledges = acknowledges
         self._followed = frozenset(acknowledges.values())
@@ -53,11 +53,11 @@ class Messages:
         self._header_sends: list[Message] = []
 
     def put(self, edge: Edge, tensors: tuple[Tensor, ...]) -> None:
-        """Leaves a result for the stage at the other end; a send takes it from there."""
+        """Stores a result for the stage at the other end; the send takes it from here."""
         self._here[edge] = tensors
 
     def take(self, edge: Edge) -> tuple[Tensor, ...]:
-        """What came along an edge; waits for it. Tensors that a gradient comes back for require it."""
+        """Waits for the tensors of an edge. Those that get a gradient back require grad."""
         if edge in self._here:
             return self._here.pop(edge)
         while edge not in self._arriving:
@@ -70,7 +70,7 @@ class Messages:
         return message.tensors
 
     def post(self, item: tuple[Action, ...]) -> None:
-        """Posts messages: one, or those of a batch together."""
+        """Posts a message, or the messages of a batch together."""
         if self._headers is not None:
             for action in item:
                 self._post_with_header(action, self._headers)
@@ -86,12 +86,12 @@ class Messages:
             self._keep(action, edge, Message(own, works), room)
 
     def acknowledge(self, edge: Edge) -> None:
-        """Lets go of what was sent, when the answer to it has come."""
+        """Frees a result that was sent, when the answer to it has arrived."""
         if edge in self._sent:
             self._sent.pop(edge)[1].wait()
 
     def release(self, action: Action, edge: Edge) -> None:
-        """Lets go of a result when it has been sent, before there is an answer."""
+        """Frees a result when it has been sent, without an answer."""
         if edge in self._here:
             raise UsageError(f"{action} releases what stage {edge[2]} has still to read")
         if edge in self._sent:
@@ -99,7 +99,7 @@ class Messages:
             self._channels.outbox(peer).put(message)
 
     def finish(self) -> None:
-        """Waits for all that has been sent."""
+        """Waits until all messages have been sent."""
         self._channels.finish()
         for message in [*(message for _, message in self._sent.values()), *self._header_sends]:
             message.wait()
@@ -139,7 +139,7 @@ class Messages:
         return Message((header,), [work])
 
     def _post_announced(self, peer: int) -> None:
-        """Posts the next receive of a pair of ranks: its sender has posted it before what follows."""
+        """Posts the next receive of a pair of ranks, whose sends are posted in this order."""
         edge, announced = self._announced[peer].popleft()
         (header,) = announced.wait()
         infos = TensorInfo.of_header(header)
@@ -155,8 +155,10 @@ def _edge(action: Action) -> Edge:
 
 
 def acknowledged_by(program: Program, rank: int) -> dict[Edge, Edge]:
-    """By messages to a rank: the gradient of its own that their sender has posted a receive for last, before them. When
-    such a message is here, the gradient is gone or on its way, and no thread has to wait for it."""
+    """For each message to a rank, the gradient for which its sender has posted the last receive before it.
+
+    When the message has arrived, this gradient has been or is being received, so no thread has to wait for its send.
+    """
     found: dict[Edge, Edge] = {}
     for peer in {action.peer_rank for action in program.actions[rank] if action.kind.is_send}:
         assert peer is not None
@@ -172,7 +174,7 @@ def acknowledged_by(program: Program, rank: int) -> dict[Edge, Edge]:
 
 
 def first_early_receive(actions: Sequence[Action], waits: Sequence[int]) -> str | None:
-    """The first receive that does not stand right before the action that reads it, if there is any."""
+    """The first receive that is not directly before the action that reads it, or None."""
     numbers = iter(waits)
     for position, action in enumerate(actions):
         if action.kind.is_recv:
@@ -184,5 +186,5 @@ def first_early_receive(actions: Sequence[Action], waits: Sequence[int]) -> str 
 
 
 def edges_from(pipe: Pipe, stage: int, microbatch: int) -> list[Edge]:
-    """Those along which the output of a stage goes."""
+    """The edges of the output of a stage."""
     return [(pipe.index, stage, reader, microbatch) for reader in pipe.readers(stage)]

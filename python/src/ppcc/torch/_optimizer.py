@@ -1,4 +1,4 @@
-"""The optimizer's step: scaled losses, one norm over all ranks, and what undoes it."""
+"""The optimizer's step: scaled losses, a norm over all ranks, and undo."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ._linked import LinkedProgram, RuntimeConfig
 class Optimizer:
     """Steps on all ranks or on none.
 
-    With a `scaler` gradients that are no numbers, on whatever rank, skip the step; with `max_norm` gradients are
-    clipped by their norm over all ranks.
+    With a `scaler`, a gradient that is not finite on any rank skips the step; with `max_norm`, gradients are clipped by their norm
+    over all ranks.
     """
 
     def __init__(
@@ -31,20 +31,20 @@ class Optimizer:
         self._scaler = scaler
         self._max_norm = max_norm
         self.norm: Tensor | None = None
-        """Of the last gradients, ahead of clipping, where they were clipped."""
+        """The norm of the last gradients before clipping, if they were clipped."""
         self._before: tuple[list[Tensor], dict[str, Any]] | None = None
 
     @property
     def is_collective(self) -> bool:
-        """Whether a step waits for that of all ranks."""
+        """Whether a step waits for all ranks."""
         return self._scaler is not None or self._max_norm is not None
 
     def scaled(self, loss: Tensor) -> Tensor:
-        """What the backward begins with."""
+        """Returns the loss, multiplied by the scale of the scaler."""
         return loss if self._scaler is None else self._scaler.scale(loss)
 
     def step(self, linked: LinkedProgram, *, can_undo: bool = False) -> bool:
-        """Whether it has stepped. With `can_undo` there is a copy of weights and state from here until settle()."""
+        """Steps, and returns whether it did. With `can_undo` a copy of weights and state is kept until commit_or_roll_back()."""
         if can_undo:
             weights = [weight.detach().clone() for weight in self._weights()]
             self._before = weights, copy.deepcopy(self._optimizer.state_dict())
@@ -59,13 +59,13 @@ class Optimizer:
         return stepped
 
     def gradients_are_finite(self) -> bool:
-        """Whether all gradients of this rank are numbers."""
+        """Whether all gradients of this rank are finite."""
         gradients = [weight.grad for weight in self._weights() if weight.grad is not None]
         pieces = [gradient.to_local() if isinstance(gradient, DTensor) else gradient for gradient in gradients]
         return all(bool(piece.isfinite().all()) for piece in pieces)
 
     def commit_or_roll_back(self, valid: bool) -> bool:
-        """Keeps the step, or takes it back."""
+        """Keeps the step, or undoes it."""
         assert self._before is not None
         if not valid:
             before, state = self._before
@@ -76,7 +76,7 @@ class Optimizer:
         return valid
 
     def _unscale(self, scaler: torch.amp.GradScaler) -> bool:
-        """Divides the gradients by the scale, and lets all ranks know whether they are numbers on each."""
+        """Divides the gradients by the scale, and returns whether they are finite on all ranks."""
         scaler.scale(torch.zeros((), device=self._setup.device))  # Ranks without a last stage have not had a scale yet.
         scaler.unscale_(self._optimizer)
         found = scaler._per_optimizer_states[id(self._optimizer)]["found_inf_per_device"]
@@ -92,8 +92,10 @@ class Optimizer:
 
 
 def check_step_is_barrier(program: Program) -> None:
-    """For steps that wait for those of all ranks: raises UsageError, on all of them, where a rank does behind its STEP what
-    another must do with it ahead, and so would wait for ever."""
+    """Raises UsageError on all ranks if a rank has a message or collective after STEP that its peer has before STEP.
+
+    For steps that wait for all ranks: these two would deadlock.
+    """
     if all(kind.mnemonic != "STEP" for kind in program.kinds):
         return
     surplus: Counter[tuple[int, int | None, int | None]] = Counter()
@@ -129,8 +131,7 @@ def check_step_is_barrier(program: Program) -> None:
 
 
 def clip_grad_norm_(linked: LinkedProgram, max_norm: float, norm_type: float = 2.0) -> Tensor:
-    """Clips the gradients of all ranks by their norm, in which a weight that lives in several places counts once. Gives
-    the norm before."""
+    """Clips the gradients of all ranks by their norm, in which a shared weight counts once; returns the norm before."""
     setup = linked.setup
     weights = list({id(weight): weight for module in linked.modules.values() for weight in module.parameters()}.values())
     repeated = linked.reductions.duplicate_weights()
@@ -158,7 +159,7 @@ def _norm(weights: list[nn.Parameter], norm_type: float, device: torch.device) -
 
 
 def _by_mesh(weights: list[nn.Parameter]) -> list[list[nn.Parameter]]:
-    """Those that have gradients, in lists of those that are cut up over the same ranks."""
+    """The weights that have gradients, in lists by the ranks over which they are sharded."""
     found: dict[object, list[nn.Parameter]] = {}
     for weight in weights:
         if weight.grad is not None:

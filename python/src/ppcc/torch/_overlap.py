@@ -1,4 +1,4 @@
-"""A forward and a backward in turns, where a schedule lets them overlap: an exchange of one runs while the other computes."""
+"""Overlap of a forward and a backward: communication of one runs while the other computes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ from ._errors import UsageError
 
 
 class Half:
-    """One side of an overlap group, which runs when it is called: the forward of a stage, or the backward of one."""
+    """One side of an overlap group: the forward of a stage, or the backward of one. Calling it runs it.
+
+    The method `overlap_f_b(forward, backward)` of a stage gets two halves and must call each once. Calling one twice raises
+    UsageError.
+
+    Attributes:
+        actions: The forward; or the backward, and the actions that run with it.
+        has_run: Whether it was called.
+    """
 
     def __init__(self, actions: Sequence[Action], runs: Sequence[Callable[[], None]]) -> None:
         self.actions = tuple(actions)
-        """One forward; or a backward, and what stands beside it."""
         self.has_run = False
         self._runs = runs
 
@@ -35,7 +42,7 @@ class _OtherHalfFailed(BaseException):
 
 
 class _Handoff:
-    """Two threads, of which one runs. That of the forward made this; others are of the backward: PyTorch has one for each device."""
+    """Lets one of two threads run: the forward's, which creates this, or the backward's (PyTorch has one per device)."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -74,7 +81,7 @@ _handoff: _Handoff | None = None
 
 
 def _thread_state() -> Callable[[], AbstractContextManager[None]]:
-    """The modes of this thread, as a context for another one: PyTorch keeps them for each thread."""
+    """Returns a context that sets PyTorch's thread-local modes as in this thread."""
     casts = [(device, torch.get_autocast_dtype(device)) for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
     gradients, inference, caches = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_cache_enabled()
 
@@ -91,7 +98,31 @@ def _thread_state() -> Callable[[], AbstractContextManager[None]]:
 
 
 def interleave(forward: Callable[[], None], backward: Callable[[], None]) -> None:
-    """Runs both, the forward first, each until it gives way: the body of an overlap_f_b() of stages that call yield_to_other()."""
+    """Run a forward and a backward alternately, the forward first, each until it calls `yield_to_other`.
+
+    Use it as the body of `overlap_f_b`. Both run in threads of which one runs at a time, so results are deterministic.
+
+    Args:
+        forward: Runs the forward, such as a `Half`.
+        backward: Runs the backward.
+
+    Raises:
+        Exception: Whatever `forward` or `backward` raises.
+
+    Example:
+        >>> from ppcc.torch import interleave, yield_to_other
+        >>> def half(name):
+        ...     def run():
+        ...         print(name, "begins")
+        ...         yield_to_other()
+        ...         print(name, "ends")
+        ...     return run
+        >>> interleave(half("forward"), half("backward"))
+        forward begins
+        backward begins
+        forward ends
+        backward ends
+    """
     global _handoff
     _handoff = handoff = _Handoff()
     thread_state = _thread_state()
@@ -104,7 +135,7 @@ def interleave(forward: Callable[[], None], backward: Callable[[], None]) -> Non
     try:
         handoff.run(forward)
     except _OtherHalfFailed:
-        pass  # What the backward has thrown follows.
+        pass  # The exception of the backward is raised below.
     finally:
         error = other.exception()
         _handoff = None
@@ -113,10 +144,10 @@ def interleave(forward: Callable[[], None], backward: Callable[[], None]) -> Non
 
 
 def yield_to_other() -> None:
-    """Lets the other half of an overlap group run until it gives way itself, or ends. Elsewhere it does nothing.
+    """Let the other half of an overlap group run until it yields or ends. Without an overlap group, do nothing.
 
-    For the forwards of stages, and the backwards of their autograd functions: between the begin of an exchange, such as an
-    all-to-all, and the wait for it.
+    Call it in the forward of a stage, and in the backward of its autograd functions, after you start a collective such as an
+    all-to-all, and before you wait for it. See `interleave`.
     """
     if _handoff is not None:
         _handoff.yield_to_other()

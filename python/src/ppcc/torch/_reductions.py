@@ -1,4 +1,4 @@
-"""Sums of the gradients of weights that live in several places: replicas, tied weights, data-parallel copies."""
+"""Reductions of the gradients of shared weights: replicas, tied weights, data-parallel copies."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ StageKey = tuple[int, int]
 """Pipe and stage."""
 
 Tie = Mapping[int, str]
-"""The name of one weight in each stage that has it; stages below 0 count from the last."""
+"""The name of a shared weight in each of its stages; negative stages count from the last."""
 
 
 @dataclass(slots=True)
 class _Reduction:
-    """Weights that are one, on all ranks that host some places."""
+    """Weights that are the same, on all ranks that have them."""
 
     stage_keys: frozenset[StageKey]
     """In the whole program."""
     ranks: tuple[int, ...]
     weights: list[list[nn.Parameter]]
-    """On this rank; each weight with its places, which are not the same Parameter."""
+    """The weights of this rank, each with its places: different Parameters."""
     kind: Kind | None = None
-    """Whose actions sum them; None for the end of the step."""
+    """The kind whose actions sum them; None for the end of the step."""
     group: dist.ProcessGroup | None = None
-    """Of `ranks`; None where one rank has all places."""
+    """The process group of `ranks`; None if one rank has all places."""
     missing: set[StageKey] = field(default_factory=set)
-    """Places of this rank whose action has not come yet, in this step."""
+    """The places of this rank whose action has not run yet in this step."""
 
 
 class Reductions:
-    """Finds what has to be summed over which ranks, makes the first values equal, and sums gradients.
+    """Determines which gradients are summed over which ranks, makes the initial weights equal, and sums gradients.
 
-    All ranks make it together, and sum in one order.
+    All ranks create it together, and sum in the same order.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Reductions:
         by_actions: bool = True,
         make_equal: bool = True,
     ) -> None:
-        """`separate` are stages that have no replicas; `outside` are groups by the names that collectives
-        have for them, over which gradients are averaged with `mean` and else summed. Without `by_actions` all is summed in
-        finish(), without `make_equal` the first values are left as they are."""
+        """`unreplicated` are stages without replicas. `outside` are groups that are not part of the program, by name; gradients
+        are averaged over them with `mean`, else summed. Without `by_actions` finish() sums all gradients; without `make_equal`
+        the initial weights are not changed."""
         self._program = program
         self._rank = rank
         self._modules = modules
@@ -80,18 +80,18 @@ class Reductions:
         self.start()
 
     def start(self) -> None:
-        """Forgets what a step that did not end has left."""
+        """Resets the state, also after a step that failed."""
         self._in_flight = AsyncReducer()
         self._reduced.clear()
         for found in self._reductions:
             found.missing = {stage_key for stage_key in found.stage_keys if stage_key in self._modules}
 
     def has_final_reductions(self) -> bool:
-        """Whether something is to be summed that no action of the program sums."""
+        """Whether there are gradients that no action of the program sums."""
         return any(found.kind is None and self._rank in found.ranks for found in self._reductions)
 
     def finish(self, sharded: Collection[StageKey] = ()) -> None:
-        """Sums what no action of the program sums, over copies too but for `sharded` stages, and waits for all sums."""
+        """Sums gradients that no action sums, also over copies except those of `sharded` stages; waits for all reductions."""
         if (copies := self._outside.get("data_parallel")) is not None:
             for stage_key in sorted(self._modules.keys() - self._reduced - set(sharded)):
                 self._reduce_outside(stage_key, copies)
@@ -101,13 +101,13 @@ class Reductions:
         self._in_flight.wait()
 
     def wait(self) -> None:
-        """Waits for the sums that have begun."""
+        """Waits for the reductions that have started."""
         self._in_flight.wait()
 
     def perform(self, action: Action) -> None:
-        """Begins to sum the gradients of the action's stage over the ranks that do it together.
+        """Starts to sum the gradients of the action's stage over the ranks that run it together.
 
-        Weights that this rank has in several places are summed with the last of their actions.
+        If this rank has a weight in several places, the last of their actions sums it.
         """
         stage_key = (action.pipe.index, action.stage)
         if _is_outside(action.kind):
@@ -121,7 +121,7 @@ class Reductions:
                     self._reduce(found)
 
     def duplicate_weights(self) -> set[int]:
-        """The ids of weights of this rank that are the same as others, here or on another rank, which stand for them."""
+        """The ids of weights of this rank that are copies; their originals are on this rank or on another one."""
         repeated: set[int] = set()
         for found in self._reductions:
             is_owner = found.ranks[0] == self._rank
@@ -129,7 +129,7 @@ class Reductions:
         return repeated
 
     def check(self, kind: Kind) -> None:
-        """Raises UsageError where an action of this kind would have nothing to sum, or no group."""
+        """Raises UsageError if actions of this kind have nothing to sum, or no group."""
         if _is_outside(kind):
             self._outside_group(kind)
         elif isinstance(kind.collective, tuple) and not any(found.kind == kind for found in self._reductions):
@@ -200,7 +200,7 @@ class Reductions:
                 self._make_equal(found)
 
     def _make_equal(self, found: _Reduction) -> None:
-        """Gives all places the values of the first one."""
+        """Copies the values of the first place to all others."""
         root = self._groups.global_rank(self._home(min(found.stage_keys)))
         for first, *others in found.weights:
             if found.group is not None:
@@ -213,7 +213,7 @@ class Reductions:
                 dist.broadcast(buffer, root, group=found.group)
 
     def _check_order(self, found: _Reduction) -> None:
-        """Sums over ranks outside of the program come before this one at all places, or behind it at all."""
+        """Checks that reductions over other groups come before this one at all places, or after it at all places."""
         if found.kind is None:
             return
         for other in self._kinds:
@@ -226,7 +226,7 @@ class Reductions:
                     )
 
     def _comes_first(self, other: Kind, found: _Reduction, stage_key: StageKey) -> bool | None:
-        """Whether `other` of a place comes before the sum on its rank; None where there is no such action."""
+        """Whether `other` comes before the reduction on the rank of a place; None without such an action."""
         at, summed = None, None
         for position, action in enumerate(self._program.actions[self._home(stage_key)]):
             if action.kind == other and (action.pipe.index, action.stage) == stage_key:
@@ -272,7 +272,7 @@ def _is_outside(kind: Kind) -> bool:
 
 
 def _gradient(weight: nn.Parameter) -> Tensor:
-    """What is summed; of a weight that is cut up, the piece of this rank."""
+    """The tensor to sum: of a sharded weight, the shard of this rank."""
     main: Tensor | None = getattr(weight, "main_grad", None)  # Where Megatron-LM adds gradients up.
     if main is not None:
         return main

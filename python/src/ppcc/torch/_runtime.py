@@ -1,4 +1,4 @@
-"""Executes the list of a rank on torch.distributed."""
+"""Runs the program of a rank on torch.distributed."""
 
 from __future__ import annotations
 
@@ -26,36 +26,57 @@ from ._streams import Streams
 
 
 class Runtime:
-    """Runs a program's list of this rank, step by step.
+    """Runs the actions of this rank, step by step.
 
-    `stages` are the modules of the stages that live on this rank, by stage number; in a program with several pipes
-    whose stages differ, by `(pipe name, stage number)`. A stage takes the outputs of the stages that it reads, one
-    argument a tensor, and gives a tensor or several. The stages of two pipes with one number are replicas: their
-    weights begin equal (those of the lowest rank) and their gradients are summed over their ranks.
+    A stage is a module that takes the outputs of the stages that it reads, one argument per tensor, and returns one or several
+    tensors. The stages of two pipes with the same number are replicas: they start with the weights of the lowest rank, and
+    their gradients are summed.
 
-    `loss_fn(output, target)` is called at the last stages. With `scale_grads` the gradients are those of the mean of
-    all microbatches' losses, without it those of their sum. `split_dim` is the dimension along which batches are cut
-    into microbatches.
+    Every rank of `group` creates its Runtime and calls its methods together; if the job has several pipelines, all processes
+    create theirs together.
 
-    What a schedule declares is performed by the function of its name in `handlers`, else by what this class has for the
-    names of the library's std.pp: `tied` are weights that several stages have (each by its name in these stages, such as
-    `{0: "embed.weight", -1: "head.weight"}`), `groups` the process groups of collectives outside of the program, such
-    as `data_parallel`, `optimizer` what STEP and step_optimizer() call, and `validate` says on each rank at VALIDATE
-    whether that step was right; without it, whether all gradients are finite. Gradients are averaged over the group
-    `data_parallel` at the end of a step where the program does not say when. With `scaler` losses are scaled, with
-    `max_norm` gradients are clipped. `mesh` names the groups in the place of `group` and `groups`: its dimension `pp` is the
-    pipeline, `dp` is `data_parallel`, and those of others (FSDP, tensor parallelism) are asked, too, whether a step is right.
+    Args:
+        program: The program, the same on all ranks.
+        stages: The modules of the stages of this rank, by stage number; in a program with several pipes whose stages differ,
+            by `(pipe name, stage number)`.
+        loss_fn: Called as `loss_fn(output, target)` at last stages, once per microbatch; returns a scalar.
+        group: The process group of the pipeline, by default the world.
+        mesh: Replaces `group`, and adds to `groups`: its dimension `pp` is the pipeline, `dp` is `data_parallel`, and others
+            (FSDP, tensor parallelism) are groups under their names, which take part in VALIDATE.
+        device: The device of messages; by default that of the first weight.
+        scale_grads: Whether gradients are those of the mean of the losses of all microbatches, instead of those of their sum.
+        split_dim: The dimension along which batches are split into microbatches.
+        handlers: Functions that run declared actions, by mnemonic. Without one, the Runtime runs the actions of std.pp itself
+            (docs/training-python.md).
+        tied: Weights that several stages share, each by its name in these stages, such as
+            `{0: "embed.weight", -1: "head.weight"}`. Negative stages count from the last.
+        groups: Process groups of collectives that are not part of the program, by name. Gradients are averaged over
+            `data_parallel`, at the end of the step unless the program has REDUCE_GRAD.
+        optimizer: The optimizer of STEP and `step_optimizer`.
+        scaler: Scales losses, and makes the optimizer skip steps whose gradients are not finite.
+        max_norm: Clip gradients to this norm before the optimizer steps.
+        validate: Called on each rank at VALIDATE; returns whether the step is valid. By default it is if all gradients are
+            finite.
+        shapes: The outputs of each stage for one microbatch, as tensors, for example on the device `meta`. By default the
+            first step infers them.
+        variable_shapes: Whether microbatches may differ in shape; each message is then preceded by its shape.
+        profile: Whether to name actions in profiles (docs/profiles.md).
+        timeout: A step fails on all ranks with StepError when one of them stays at one action for longer, in seconds or as a
+            timedelta; choose more than the longest action takes. By default the timeouts of the process groups apply.
 
-    `shapes` are the outputs of each stage for a microbatch, as tensors (on the device `meta`, for instance); without them
-    each stage is asked in the first step. With `variable_shapes` the shape of each message goes ahead of it, so that
-    microbatches may differ.
+    Raises:
+        UsageError: Program, stages and group do not fit, or the gradients of a stage would be wrong.
 
-    With `timeout`, a timedelta or seconds, a step ends on all ranks with StepError when one of them stays at an action for
-    longer, as when another has stopped: let it be more than the longest action takes. Without it process groups wait as long as
-    they were made to.
+    Example:
+        One rank; with several, each passes the stages of `program.local_stages(rank)`:
 
-    Every rank of `group` makes its Runtime and calls its methods together; where the job has several pipelines, all
-    processes make theirs together. Raises UsageError when program, stages and group do not fit.
+        >>> import ppcc, torch
+        >>> program = ppcc.compile("one_f_one_b", P=1, M=4)
+        >>> module = torch.nn.Linear(8, 2)
+        >>> runtime = ppcc.torch.Runtime(program, {0: module}, loss_fn=torch.nn.functional.mse_loss)
+        >>> result = runtime.step(torch.ones(16, 8), target=torch.zeros(16, 2))
+        >>> len(result.losses), result.peak_activations, module.weight.grad.shape
+        (4, 1, torch.Size([2, 8]))
     """
 
     @renamed_arguments(dynamic_shapes="variable_shapes")
@@ -117,27 +138,35 @@ class Runtime:
 
     @property
     def program(self) -> Program:
-        """The one that steps run."""
+        """The program that steps run."""
         return self._linked.program
 
     @property
     def rank(self) -> int:
+        """The rank of this process in the pipeline."""
         return self._setup.rank
 
     @property
     def stages(self) -> Mapping[Any, nn.Module]:
-        """The modules of this rank, as they were given."""
+        """The modules of this rank, by the keys that were passed."""
         return self._setup.stages
 
     @property
     def grad_norm(self) -> Tensor | None:
-        """The norm of all gradients ahead of the last clipping by `max_norm`."""
+        """The norm of all gradients before the last clipping to `max_norm`; None without an optimizer."""
         return None if self._optimizer is None else self._optimizer.norm
 
     def set_program(self, program: Program) -> None:
-        """Lets the next steps run another program, on the same ranks and stages: with more microbatches, in another order,
-        forward-only. Groups and connections are those that there are; of a program that was linked before only the digests are
-        compared."""
+        """Set the program of the next steps: with other microbatches, in another order, or forward-only.
+
+        Groups and connections are kept. To return to a program that was set before costs only a comparison of digests.
+
+        Args:
+            program: A program for the same ranks and stages, the same on all ranks.
+
+        Raises:
+            UsageError: The program does not fit, or ranks have different programs.
+        """
         if self._links:
             check_same_program(program, self._setup.groups.pipeline)
         if id(program) not in self._links:
@@ -157,41 +186,81 @@ class Runtime:
         share_losses: bool = False,
         **kwargs: Any,
     ) -> StepResult:
-        """Runs all microbatches of a batch forward and, unless the program is forward-only, backward.
+        """Run all microbatches of a batch forward and, unless the program is forward-only, backward.
 
-        `args` are needed on the ranks of first stages, `target` on those of last stages, and `kwargs` where the forward
-        of a stage has arguments of these names. Tensors are whole batches, of which each pipe takes its microbatches;
-        lists of tensors are microbatches, which may differ with `variable_shapes`; anything else goes to each microbatch
-        as it is. With `share_losses` all ranks get all losses. Gradients are added to `grad`; to add up those of several
-        steps, reduce them in the last one only (`reduce_grads=False` before, which leaves out REDUCE_GRAD and its kin,
-        STEP and VALIDATE).
+        Gradients are added to `grad` of the weights. A tensor is a whole batch, which is split into microbatches along
+        `split_dim`; a list of tensors is a list of microbatches; any other value is passed to each microbatch.
 
-        Raises StepError on all ranks when it fails on one.
+        Args:
+            *args: The inputs of first stages; required on their ranks, ignored on others.
+            target: The second argument of `loss_fn`; required on the ranks of last stages unless the program is forward-only.
+            reduce_grads: False accumulates gradients over several steps: it skips REDUCE_GRAD, REDUCE_EMBEDDING,
+                REDUCE_REPLICAS, STEP and VALIDATE. Pass it to all steps except the last.
+            return_outputs: Whether to return the outputs of last stages.
+            share_losses: Whether all ranks get all losses.
+            **kwargs: Arguments of the stages whose `forward` has parameters with these names.
+
+        Returns:
+            Losses, outputs and peak of activations on this rank.
+
+        Raises:
+            StepError: The step failed on any rank.
+            UsageError: An input is missing on this rank or has the wrong shape.
         """
         inputs = self._linked.splitter.inputs(args, kwargs, target)
         return self._run(inputs, self._linked.program.has_backward, reduce_grads, return_outputs, share_losses)
 
     def eval(self, *args: Any, target: Any = None, share_losses: bool = False, **kwargs: Any) -> StepResult:
-        """Runs the forwards of the program alone, with modules in evaluation mode and without gradients; the result has the
-        outputs of last stages, and losses where there is a target."""
+        """Run only the forwards of the program, with modules in evaluation mode and without gradients.
+
+        Args:
+            *args: The inputs of first stages, as for `step`.
+            target: The second argument of `loss_fn`; None computes no losses.
+            share_losses: Whether all ranks get all losses.
+            **kwargs: Arguments of stages, as for `step`.
+
+        Returns:
+            The outputs of last stages and, with a target, the losses.
+
+        Raises:
+            StepError: The step failed on any rank.
+            UsageError: An input is missing on this rank or has the wrong shape.
+        """
         inputs = self._linked.splitter.inputs(args, kwargs, target)
         with _evaluating(self._setup.stages.values()):
             return self._run(inputs, False, False, True, share_losses)
 
     def step_optimizer(self) -> bool:
-        """What STEP does, for programs that have none: gradients that are no numbers on any rank skip the step (with a
-        scaler), then gradients are clipped, and the optimizer steps. Whether it has stepped."""
+        """Clip gradients and run the optimizer, as STEP does, for programs without STEP. All ranks call it together.
+
+        With a scaler, a gradient that is not finite on any rank skips the step on all ranks.
+
+        Returns:
+            Whether the optimizer stepped.
+
+        Raises:
+            UsageError: The Runtime has no optimizer.
+        """
         if self._optimizer is None:
             raise UsageError("give the Runtime an optimizer")
         return self._optimizer.step(self._linked)
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
-        """Clips the gradients of all ranks by their norm, in which a weight that lives in several places (replicas, tied
-        weights, pieces of FSDP's) counts once. Gives the norm before."""
+        """Clip the gradients of all ranks by their norm. All ranks call it together.
+
+        A weight that exists in several places (replicas, tied weights, FSDP shards) counts once.
+
+        Args:
+            max_norm: The maximum norm.
+            norm_type: The type of the norm, as for `torch.nn.utils.clip_grad_norm_`.
+
+        Returns:
+            The norm before clipping, a scalar.
+        """
         return clip_grad_norm_(self._linked, max_norm, norm_type)
 
     def reset_shapes(self) -> None:
-        """Lets the next step find the shapes of messages anew, on all ranks."""
+        """Infer the shapes of messages again in the next step, for batches of another shape. All ranks call it together."""
         self._linked.reset_shapes()
 
     clip_grad_norm = Renamed("clip_grad_norm_")
@@ -199,12 +268,24 @@ class Runtime:
     link = Renamed("set_program")
 
     def module(self, action: Action) -> nn.Module:
-        """The module of the stage of an action, for handlers."""
+        """Return the module of the stage of an action, for handlers.
+
+        Args:
+            action: An action of this rank.
+
+        Returns:
+            The module.
+        """
         return self._linked.modules[action.pipe.index, action.stage]
 
     def reduce(self, action: Action) -> None:
-        """Sums the gradients of an action's stage over those who do it together: what REDUCE_GRAD, REDUCE_EMBEDDING and
-        REDUCE_REPLICAS do, for handlers of other names."""
+        """Sum the gradients of the stage of an action over the ranks that run it together, for handlers.
+
+        REDUCE_GRAD, REDUCE_EMBEDDING and REDUCE_REPLICAS do the same.
+
+        Args:
+            action: The action that the handler was called with.
+        """
         assert self._step is not None
         self._step.reduce(action)
 
@@ -256,7 +337,7 @@ class Runtime:
             raise StepError(f"rank {self.rank}: ended because of {self._failures.first_failure}") from error
 
     def _fail(self, at: Action | None, error: Exception) -> None:
-        """Tells all ranks. Raises StepError, but where misuse on this rank is the cause."""
+        """Reports the failure to all ranks. Raises StepError, unless misuse on this rank is the cause."""
         here = f"rank {self.rank}" + ("" if at is None else f", {at}" + ("" if at.site is None else f" ({at.site})"))
         cause: BaseException = error
         while cause.__cause__ is not None:

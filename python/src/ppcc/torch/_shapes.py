@@ -1,4 +1,4 @@
-"""What the stages of a pipe hand to each other: found once, without computing anything."""
+"""The shapes of the messages between stages, inferred once, without computation."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ._unsupported_stages import check_graph, compiled_stage_message, record_for
 
 _DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
 _HEADER = 128
-"""How many numbers describe a message: how many tensors, and of each its type, whether a gradient comes back, its
-dimensions and their sizes."""
+"""The length of a header: the number of tensors, and for each its type, whether it gets a gradient, its number of dimensions and
+their sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """A tensor on an edge."""
+    """Type and shape of a tensor on an edge."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
     has_gradient: bool = False
-    """Whether a gradient comes back for it."""
+    """Whether its gradient is sent back."""
 
     def empty(self, device: torch.device) -> Tensor:
         return torch.empty(self.shape, dtype=self.dtype, device=device)
@@ -43,7 +43,7 @@ class TensorInfo:
 
     @staticmethod
     def of_type(tensor: Tensor) -> TensorInfo:
-        """Of a tensor that does not say whether it wants a gradient: any does that can have one."""
+        """For a tensor without `requires_grad`: assumes a gradient if its type can have one."""
         return TensorInfo(tuple(tensor.shape), tensor.dtype, tensor.is_floating_point() or tensor.is_complex())
 
     @staticmethod
@@ -52,7 +52,7 @@ class TensorInfo:
 
     @staticmethod
     def header(infos: Sequence[TensorInfo]) -> Tensor:
-        """A description for another rank, of a fixed size."""
+        """Encodes a header of fixed size for another rank."""
         numbers = [len(infos)]
         for info in infos:
             numbers += [_DTYPES.index(info.dtype), int(info.has_gradient), len(info.shape), *info.shape]
@@ -75,8 +75,10 @@ class TensorInfo:
 
 
 def as_tensors(value: object, label: str, *, is_read: bool) -> tuple[Tensor, ...]:
-    """The output of a stage as a tuple. Raises UsageError for anything but tensors, and for those that no message carries
-    where other stages read them."""
+    """Returns the output of a stage as a tuple.
+
+    Raises UsageError for values that are not tensors, and for tensors that a message cannot carry if other stages read them.
+    """
     tensors = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
@@ -87,7 +89,7 @@ def as_tensors(value: object, label: str, *, is_read: bool) -> tuple[Tensor, ...
 
 
 def check_plain(tensor: Tensor, what: str) -> None:
-    """Raises UsageError for a tensor that is more than its memory and a shape."""
+    """Raises UsageError for a tensor subclass or layout that a message cannot carry."""
     if isinstance(tensor, DTensor):
         raise UsageError(
             f"{what} a DTensor, but stages hand over plain tensors: use tensor.to_local(), or use_local_output=True in the plan of "
@@ -99,7 +101,7 @@ def check_plain(tensor: Tensor, what: str) -> None:
 
 
 def tensor_spec(value: Any) -> Any:
-    """What an argument is: tensors by shape and type, others as they are."""
+    """A key of an argument: shape and type of a tensor, other values themselves."""
     return TensorInfo.of(value) if isinstance(value, Tensor) else value
 
 
@@ -115,9 +117,11 @@ def infer(
     is_read: bool = True,
     run_module: bool = False,
 ) -> tuple[TensorInfo, ...]:
-    """What `module` makes of such inputs. Nothing is computed, no state changes; but with `really` it runs on zeros, for
-    modules that need other ranks to run; it does not say then what has gradients. Raises UsageError where its graph cannot be
-    split, if the program `has_split_backward` it into I and W; with `really` there is none."""
+    """Infers the outputs of `module`, without computation or change of state.
+
+    With `really` the module runs on zeros, for modules that communicate; which outputs have gradients is then unknown. Raises
+    UsageError if `has_split_backward` and the autograd graph cannot be split into I and W (not checked with `really`).
+    """
     with (
         nullcontext() if run_module else FakeTensorMode(allow_non_fake_inputs=True),
         torch.set_grad_enabled(trains and not run_module),

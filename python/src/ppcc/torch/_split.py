@@ -1,4 +1,4 @@
-"""The backward of a stage: whole, or as the gradient of its inputs now and those of its weights later."""
+"""The backward of a stage: full, or split into the gradients of inputs (I) and, later, of weights (W)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def backward(outputs: Sequence[Tensor], gradients: Gradients) -> None:
 def backward_input(
     module: nn.Module, inputs: Sequence[Tensor], outputs: Sequence[Tensor], gradients: Gradients
 ) -> Callable[[], None]:
-    """Adds the gradients of the inputs to their `grad`; what it returns does so for the weights, once, later."""
+    """Adds the gradients of the inputs to their `grad`; returns a function to call once, which does so for the weights."""
     pairs = _differentiable(outputs, gradients)
     sources = [tensor for tensor in inputs if tensor.requires_grad]
     weights = [weight for weight in module.parameters() if weight.requires_grad]
     if not pairs:
         return lambda: None
-    if not sources:  # The first stage: nobody waits for the gradient of its input.
+    if not sources:  # The first stage: no stage reads the gradient of its input.
         return lambda: backward([output for output, _ in pairs], [gradient for _, gradient in pairs])
     roots, root_gradients = [output for output, _ in pairs], [gradient for _, gradient in pairs]
     if _SPLITS_RIGHT:

@@ -1,4 +1,4 @@
-"""What a stage keeps of a microbatch between its forward and its backward."""
+"""The data that a stage keeps for a microbatch from its forward to its backward."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from ._streams import Streams
 
 @dataclass(slots=True)
 class Stash:
-    """The ends of the graph of a forward, and what else its backward needs."""
+    """The inputs and outputs of a forward, and the state that its backward needs."""
 
     inputs: dict[int, tuple[Any, ...]]
-    """By the stage that made them; leaves of the graph. What a step is given has -1, and need not be tensors."""
+    """By the stage that computed them; leaves of the graph. Inputs of the step have -1, and may be any values."""
     outputs: tuple[Tensor, ...]
-    """At a last stage the loss; nothing before a recomputation."""
+    """At a last stage the loss; empty before recomputation."""
     infos: tuple[TensorInfo, ...]
-    """What the outputs are."""
+    """Types and shapes of the outputs."""
     weights: Callable[[], None] | None = None
-    """What W has to do."""
+    """The function that W calls."""
     memory: OffloadedTensors | None = None
-    """Where it is to be offloaded."""
+    """Set if it will be offloaded."""
     random: RandomState | None = None
-    """Where it is to be recomputed."""
+    """Set if it will be recomputed."""
     on_side: bool = False
-    """Whether its forward ran beside a backward, on the side stream."""
+    """Whether its forward overlapped a backward, on the side stream."""
 
     def arguments(self) -> list[Any]:
-        """The inputs in the order of the stages that made them."""
+        """The inputs, in the order of their stages."""
         return [value for source in sorted(self.inputs) for value in self.inputs[source]]
 
     def tensors(self) -> list[Tensor]:
-        """Those inputs that are tensors."""
+        """The inputs that are tensors."""
         return [value for value in self.arguments() if isinstance(value, Tensor)]
 
     def ready(self, action: Action) -> Stash:
-        """Itself, for an action that reads it."""
+        """Returns itself for an action that reads it; raises UsageError while it is offloaded."""
         if self.memory is not None and self.memory.is_offloaded:
             raise UsageError(f"{action} needs what is still on the host: let its RELOAD come first")
         if self.memory is not None:
@@ -52,12 +52,12 @@ class Stash:
         return self
 
     def release_outputs(self) -> None:
-        """Lets go of the outputs; the backward starts from stand-ins that have no memory."""
+        """Frees the outputs; the backward starts from placeholders without memory."""
         self.outputs = tuple(map(graph_placeholder, self.outputs))
 
 
 class RandomState:
-    """The state of the generators when it is made."""
+    """The state of the random number generators at its creation."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device if device.type == "cuda" else None
@@ -66,7 +66,7 @@ class RandomState:
 
     @contextmanager
     def restored(self) -> Iterator[None]:
-        """What draws here draws as it did from that state; behind it the generators go on as if nothing had been."""
+        """A context with this state; on exit the previous state is restored."""
         with torch.random.fork_rng([] if self._device is None else [self._device]):
             torch.set_rng_state(self._host)
             if self._device is not None and self._cuda is not None:
@@ -75,10 +75,10 @@ class RandomState:
 
 
 class OffloadedTensors:
-    """The memory that a forward keeps for its backward, which can move to the host and come back.
+    """The memory that a forward keeps for its backward, which can be moved to the host and back.
 
-    `stays` are tensors whose memory is not its own: weights, the batch. With streams copies are theirs, and nobody waits for
-    one but a stream that reads it.
+    `stays` are tensors that are not moved: weights, the batch. With streams, copies run on streams of their own, and only streams
+    that read a copy wait for it.
     """
 
     def __init__(self, stays: Iterable[Tensor], streams: Streams | None = None) -> None:
@@ -89,11 +89,11 @@ class OffloadedTensors:
         self.is_offloaded = False
 
     def saving_hooks(self) -> torch.autograd.graph.saved_tensors_hooks:
-        """A context in which autograd saves here."""
+        """A context in which autograd saves tensors here."""
         return torch.autograd.graph.saved_tensors_hooks(self._pack, _unpack)
 
     def offload(self, inputs: Iterable[Tensor]) -> None:
-        """Moves everything to the host, that of the inputs too."""
+        """Moves all tensors to the host, inputs included."""
         for tensor in inputs:
             part = self._pack(tensor)
             if isinstance(part, _Part):
@@ -104,7 +104,7 @@ class OffloadedTensors:
         self.is_offloaded = True
 
     def reload(self) -> None:
-        """Brings everything back."""
+        """Moves all tensors back to the device."""
         for block in self._blocks.values():
             block.reload(self._streams)
         for tensor, part in self._inputs:
@@ -113,7 +113,7 @@ class OffloadedTensors:
         self.is_offloaded = False
 
     def wait_copies(self) -> None:
-        """What runs on this stream from now on may read everything."""
+        """Makes this stream wait for all copies."""
         if self._streams is not None:
             for block in self._blocks.values():
                 block.wait_copy(self._streams)
@@ -170,7 +170,7 @@ def _unpack(saved: Tensor | _Part) -> Tensor:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether it is bytes and a shape, and no subclass with more to it."""
+    """Whether it is a plain tensor and not a subclass."""
     return type(tensor) in (Tensor, torch.nn.Parameter) and tensor.layout == torch.strided
 
 
@@ -184,7 +184,7 @@ def _bytes(tensor: Tensor) -> Tensor:
 
 
 def _over(memory: Tensor, dtype: torch.dtype, offset: int, size: torch.Size, stride: tuple[int, ...]) -> Tensor:
-    """A tensor in this memory, which is no view, so that autograd may detach it."""
+    """A tensor with this memory that is not a view, so that autograd can detach it."""
     made = torch.empty(0, dtype=dtype, device=memory.device)
     return made.set_(memory.untyped_storage(), offset, size, stride)
 
@@ -196,7 +196,7 @@ def _empty_like(tensor: Tensor) -> Tensor:
 
 
 class _GraphPlaceholder(torch.autograd.Function):
-    """A hollow tensor with the place of another one in the graph."""
+    """A tensor with the memory of one number and the place of another tensor in the graph."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
@@ -208,6 +208,6 @@ class _GraphPlaceholder(torch.autograd.Function):
 
 
 def graph_placeholder(tensor: Tensor) -> Tensor:
-    """A tensor without memory of its own that has the place of another one in the graph."""
+    """Returns a tensor without memory that has the place of another one in the graph."""
     apply: Any = _GraphPlaceholder.apply
     return cast(Tensor, apply(tensor))

@@ -1,4 +1,4 @@
-"""One step of a program on a rank: performs its actions in their order."""
+"""One step of a program on a rank: runs its actions in order."""
 
 from __future__ import annotations
 
@@ -26,34 +26,33 @@ from ._unsupported_stages import check_graph, record_forward
 
 BACKWARDS = ("B", "I", "W")
 STEP_ACTIONS = (*REDUCES, "STEP", "VALIDATE")
-"""Left out where the gradients of several steps are added up."""
+"""Left out with `reduce_grads=False`."""
 
 
 @dataclass(slots=True)
 class StepResult:
-    """What a rank knows after a step."""
+    """The results of a step on this rank."""
 
     losses: dict[int, Tensor] = field(default_factory=dict)
-    """By microbatch, on the ranks of last stages, or on all where it was asked for; detached."""
+    """By microbatch, detached scalars; on the ranks of last stages, with `share_losses` on all ranks."""
     outputs: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)
-    """By microbatch, of the last stages, when they were asked for; detached."""
+    """By microbatch, detached; the outputs of last stages on this rank, with `return_outputs` or from `eval`."""
     peak_activations: int = 0
-    """The most microbatches, counted stage by stage, whose backward was not done."""
+    """The largest number of pairs of stage and microbatch that waited for their backward at one time."""
 
     optimizer_stepped: bool | None = None
-    """Whether the optimizer has stepped: False where VALIDATE has taken it back or a gradient was no number, None without
-    STEP."""
+    """Whether the optimizer stepped; False if VALIDATE undid the step or a gradient was not finite, None without STEP."""
 
     stepped = Renamed("optimizer_stepped")
 
     @property
     def loss(self) -> Tensor | None:
-        """The mean of the losses of this rank's microbatches; None where there are none."""
+        """The mean of `losses`; None if there are none."""
         return torch.stack(list(self.losses.values())).mean() if self.losses else None
 
 
 class Step:
-    """The state of a step. `at` is the action that runs."""
+    """The state of a step; `at` is the action that is running."""
 
     def __init__(
         self,
@@ -98,7 +97,7 @@ class Step:
         return self.result
 
     def share_losses(self) -> None:
-        """Gives all ranks the losses of all microbatches."""
+        """Sends the losses of all microbatches to all ranks."""
         losses = torch.zeros(self._linked.program.num_microbatches, dtype=torch.float64, device=self._setup.device)
         for microbatch, loss in self.result.losses.items():
             losses[microbatch] = loss
@@ -107,7 +106,7 @@ class Step:
         self.result.losses = dict(enumerate(losses))
 
     def _perform_all(self, item: tuple[Action, ...]) -> None:
-        """The actions of a group: forwards beside the backward, where there are two streams."""
+        """Runs the actions of a group; with two streams forwards overlap the backward."""
         streams = self._setup.streams
         sides = [] if streams is None else [self._side_of(action) for action in item]
         backwards = [side for side in sides if side is not None]
@@ -125,7 +124,7 @@ class Step:
             self._run_all(item, [partial(perform, action, bool(side)) for action, side in zip(item, sides, strict=True)])
 
     def _run_all(self, item: tuple[Action, ...], runs: Sequence[Callable[[], None]]) -> None:
-        """In turn; or, of a forward and a backward, as the stage of the forward says."""
+        """Runs actions in order; a forward and a backward by overlap_f_b() of the forward's stage, if it has one."""
         forwards = [position for position, action in enumerate(item) if action.op == "F"]
         hook = None
         if len(item) > 1 and len(forwards) == 1 and any(action.op in BACKWARDS for action in item):
@@ -142,7 +141,7 @@ class Step:
                 raise UsageError(f"{half.actions[0]} was not run by overlap_f_b()")
 
     def _side_of(self, action: Action) -> bool | None:
-        """Of a backward: where its forward ran, since autograd runs it there."""
+        """Whether the forward of a backward ran on the side stream, since autograd runs the backward there."""
         held = self._held.get(self._key(action)) if action.op in BACKWARDS else None
         return None if held is None else held.on_side
 
@@ -214,7 +213,7 @@ class Step:
         return outputs
 
     def _infos(self, action: Action, outputs: tuple[Tensor, ...], *, grad: bool) -> tuple[TensorInfo, ...]:
-        """What the outputs of an action are, which the other ranks expect."""
+        """Returns types and shapes of the outputs of an action; raises UsageError if other ranks expect others."""
         if not self._trains:
             infos = tuple(replace(TensorInfo.of(tensor), has_gradient=False) for tensor in outputs)
         else:
@@ -222,7 +221,7 @@ class Step:
         if self._setup.dynamic:
             return infos
         expected = self._linked.shapes.get((action.pipe.index, action.stage))
-        if expected is None:  # Nobody reads it.
+        if expected is None:  # No other rank reads it.
             return infos
         if len(infos) != len(expected) or not all(map(TensorInfo.fits, expected, outputs)):
             found, wanted = (", ".join(map(str, of)) for of in (infos, expected))
@@ -232,7 +231,7 @@ class Step:
         return expected if self._trains else infos
 
     def _finish(self, action: Action, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """At the last stage: the loss takes the place of the outputs."""
+        """At the last stage, replaces the outputs by the loss."""
         if not self._linked.is_last(action.pipe, action.stage):
             return outputs
         if self._keeps_outputs:
@@ -268,7 +267,7 @@ class Step:
         return gradients
 
     def _send_input_gradients(self, action: Action, held: Stash) -> None:
-        """Lays down the gradients of the inputs for the stages that made them."""
+        """Stores the gradients of the inputs for the stages that computed them."""
         for source, inputs in held.inputs.items():
             if source >= 0:
                 gradients = []
@@ -348,12 +347,12 @@ class Step:
             self._linked.reductions.perform(action)
 
     def reduce(self, action: Action) -> None:
-        """Sums the gradients of an action's stage, and waits for it."""
+        """Sums the gradients of the stage of an action, and waits for the result."""
         self._reduce(action)
         self._linked.reductions.wait()
 
     def _reduce_rest(self) -> None:
-        """Sums what the program has no action for, once a step, and waits for what it has one for."""
+        """Sums the gradients that no action sums, once per step, and waits for all reductions."""
         if self._is_reduced:
             return
         self._is_reduced = True
@@ -376,7 +375,7 @@ class Step:
     # Messages.
 
     def _receive_specs(self, action: Action) -> Sequence[TensorInfo]:
-        """What a receive gets."""
+        """Types and shapes of the tensors of a receive."""
         assert action.peer is not None
         forward = action.peer < action.stage
         infos = self._linked.shapes[action.pipe.index, action.peer if forward else action.stage]
@@ -406,4 +405,4 @@ ACTION_FUNCTIONS: dict[str, Callable[[Step, Action], None]] = {
     "STEP": Step._step_optimizer,
     "VALIDATE": Step._validate_step,
 }
-"""What performs actions, by their letters."""
+"""The functions that run actions, by mnemonic."""

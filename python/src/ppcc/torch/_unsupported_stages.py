@@ -1,12 +1,12 @@
-"""Refuses stages whose gradients would be wrong in a pipeline, or which `I` and `W` cannot split.
+"""Rejects stages whose gradients would be wrong in a pipeline, or that cannot be split into `I` and `W`.
 
 A stage runs several forwards before the first backward. `I` and `W` run its graph in two parts (_split.py), through
 torch.autograd.grad, which leaves gradients to its caller:
 
     hook                                                          with B   with I and W
     full backward hooks of modules, hooks on weights and inputs   once     once
-    hooks on a tensor or node from which W starts                 once     twice: W starts from what I had made of it
-    hooks behind the accumulation of a weight's gradient          once     never
+    hooks on a tensor or node from which W starts                 once     twice: W starts from the result of I
+    hooks after the accumulation of a weight's gradient           once     never
     backward hooks of the old kind (register_backward_hook)       once     twice
 """
 
@@ -35,7 +35,7 @@ UNSUPPORTED_WRAPPERS = {
     "FullyShardedDataParallel": USE_FULLY_SHARD,
     "MegatronFSDP": USE_FULLY_SHARD,
 }
-"""By the names of classes, of whatever package, that expect one backward after each forward: what to do instead."""
+"""Classes, by name, of any package, that expect one backward after each forward, and what to use instead."""
 
 
 def check_slices(program: Program, client: str) -> None:
@@ -51,9 +51,9 @@ def check_slices(program: Program, client: str) -> None:
 def check_stage(
     module: nn.Module, label: str, *, has_split_backward: bool, ignore_package: str = "ppcc.", unsupported: Mapping[str, str] = UNSUPPORTED_WRAPPERS
 ) -> None:
-    """Raises UsageError for a module that cannot be trained as a stage, as far as can be seen without running it.
+    """Raises UsageError for a module that cannot be trained as a stage, as far as its attributes show.
 
-    `splits`: its backward is I and W. Wrappers and hooks of the package `trusted` are left to the caller.
+    `has_split_backward`: its backward is I and W. Wrappers and hooks of the package `ignore_package` are ignored.
     """
     for name, part in module.named_modules():
         where = f"`{name}` of {label}" if name else label
@@ -80,12 +80,12 @@ def check_stage(
 
 
 def _is_compiled(part: nn.Module) -> bool:
-    """By module.compile(), or by torch.compile of its forward."""
+    """Whether module.compile(), or torch.compile of its forward, has compiled it."""
     return part._compiled_call_impl is not None or hasattr(part.forward, "_torchdynamo_orig_callable")
 
 
 def compiled_stage_message(where: str) -> str:
-    """What is wrong with a compiled part."""
+    """The error message for a compiled part."""
     return f"{where} is compiled by torch.compile, whose backward runs whole, but the program has I and W: leave it as it is, or {USE_FULL_BACKWARD}"
 
 
@@ -102,7 +102,7 @@ def _check_hooks(weight: nn.Parameter, where: str, ignore_package: str) -> None:
 
 
 def _hooks(node: Node) -> list[Callable[..., Any]]:
-    """Those registered on the node itself, which share a dictionary with each new one."""
+    """The hooks that are registered on a node; they share a dictionary with each new hook."""
     found: list[Callable[..., Any]] = []
     for register in (node.register_hook, node.register_prehook):
         handle: Any = register(_noop_hook)
@@ -112,7 +112,7 @@ def _hooks(node: Node) -> list[Callable[..., Any]]:
 
 
 def _is_from(hook: Callable[..., Any], package: str) -> bool:
-    """Those of PyTorch itself, such as fully_shard's, may run twice."""
+    """Whether a hook is from a package; those of PyTorch, such as fully_shard's, may run twice."""
     return str(getattr(hook, "__module__", "")).startswith(package)
 
 
@@ -122,17 +122,17 @@ def _noop_hook(*gradients: Any) -> None:
 
 @dataclass(slots=True)
 class ForwardRecord:
-    """What a forward did."""
+    """The facts about a forward that check_graph() needs."""
 
     hooked: set[Node] = field(default_factory=set)
-    """Nodes whose tensors got hooks."""
+    """The nodes on whose tensors hooks were registered."""
     recomputes: bool = False
-    """Whether it saved tensors through hooks of a checkpoint."""
+    """Whether a checkpoint saved tensors through hooks."""
 
 
 @contextmanager
 def record_forward() -> Iterator[ForwardRecord]:
-    """Notes what forwards inside of it do, for check_graph()."""
+    """A context that records the forwards inside of it, for check_graph()."""
     record = ForwardRecord()
     enter: Any = saved_tensors_hooks.__enter__
     register: Any = Tensor.register_hook
@@ -154,8 +154,10 @@ def record_forward() -> Iterator[ForwardRecord]:
 def check_graph(
     record: ForwardRecord, outputs: Sequence[Tensor], inputs: Sequence[Any], weights: Sequence[nn.Parameter], label: str, *, recomputes: bool = False
 ) -> None:
-    """Raises UsageError where the graph of a forward cannot be split into I and W. It may be recomputed for each weight, which is
-    slow and right, where the client `recomputes`."""
+    """Raises UsageError if the graph of a forward cannot be split into I and W.
+
+    With `recomputes` checkpoints are allowed: they are recomputed for each weight, which is slow but correct.
+    """
     nodes = _topological_order([tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None])
     if any(type(node).__name__ == "CompiledFunctionBackward" for node in nodes):
         raise UsageError(compiled_stage_message(f"a part of {label}"))
@@ -173,7 +175,7 @@ def check_graph(
 
 
 def check_no_nested_backward(outputs: Sequence[Tensor], label: str) -> None:
-    """Raises UsageError for a graph that PyTorch's runtime runs once more to find shapes, and so adds to gradients."""
+    """Raises UsageError for a graph with a nested backward: PyTorch's runtime runs it again to infer shapes, which adds to gradients."""
     if any(map(_runs_nested_backward, _topological_order([tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]))):
         raise UsageError(
             f"{label} runs a backward inside of an autograd function, which PyTorch's runtime would also do to find shapes: use "
@@ -182,7 +184,7 @@ def check_no_nested_backward(outputs: Sequence[Tensor], label: str) -> None:
 
 
 def _topological_order(roots: Sequence[Node]) -> list[Node]:
-    """The graph, each node behind those that it hands gradients to."""
+    """The nodes of the graph, each after those to which it passes gradients."""
     found: dict[Node, None] = {}
     left = [(node, False) for node in roots]
     while left:
@@ -196,7 +198,7 @@ def _topological_order(roots: Sequence[Node]) -> list[Node]:
 
 
 def _runs_nested_backward(node: Node) -> bool:
-    """Whether it runs another backward inside, as a reentrant checkpoint does."""
+    """Whether a node runs another backward inside, as a reentrant checkpoint does."""
     function = getattr(type(node), "_forward_cls", None)
     if function is None:
         return False
@@ -206,7 +208,7 @@ def _runs_nested_backward(node: Node) -> bool:
 
 
 def _split_nodes(nodes: Sequence[Node], inputs: Sequence[Any], weights: Sequence[nn.Parameter]) -> list[Node]:
-    """Where the way of a weight's gradient leaves that of the inputs."""
+    """The split nodes: where the path of a weight's gradient leaves that of the inputs."""
     reaches_input = {_leaf(tensor) for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad}
     reaches_weight = {_leaf(weight) for weight in weights if weight.requires_grad}
     starts = []

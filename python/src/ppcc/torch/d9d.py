@@ -1,8 +1,9 @@
-"""Programs as d9d's: its PipelineScheduleExecutor takes a builder that gives the lists of all ranks.
+"""Run programs in d9d. Import this module explicitly, since it needs d9d.
 
-    executor = PipelineScheduleExecutor(dist_context, stages, ppcc.torch.d9d.ProgramBuilder(program))
+Example:
+    In the place of one of d9d's builders::
 
-Imported by itself, since it needs d9d.
+        executor = PipelineScheduleExecutor(dist_context, stages, ppcc.torch.d9d.ProgramBuilder(program))
 """
 
 from __future__ import annotations
@@ -27,8 +28,15 @@ from ._unsupported_stages import check_slices
 
 
 class ProgramBuilder(PipelineProgramBuilder):
-    """Gives d9d the lists of a program. Raises UsageError for what d9d does not have: several pipes, skip edges, a
-    placement that is neither a loop nor a V, slices of sequences, unequal numbers of stages, batches of messages, other kinds of actions."""
+    """A program builder for d9d's PipelineScheduleExecutor that returns the actions of a program.
+
+    Args:
+        program: The program, the same on all ranks.
+
+    Raises:
+        UsageError: d9d does not support the program: several pipes, skip edges, a placement that is neither a loop nor a V,
+            slices of sequences, different numbers of stages per rank, batches of messages, or declared actions.
+    """
 
     def __init__(self, program: Program) -> None:
         if len(program.pipes) != 1:
@@ -48,7 +56,18 @@ class ProgramBuilder(PipelineProgramBuilder):
         }
 
     def compose(self, num_microbatches: int, pp_size: int) -> dict[int, list[ActionBase]]:
-        """The lists, if they are for so many microbatches and ranks, and all processes of the job have the same."""
+        """Return the actions of all ranks. All processes of the job call it together.
+
+        Args:
+            num_microbatches: The number of microbatches of the job.
+            pp_size: The number of ranks of the pipeline.
+
+        Returns:
+            d9d's actions, by rank.
+
+        Raises:
+            UsageError: The program is for other numbers, or processes have different programs.
+        """
         check_same_program(self._program, None)
         if (num_microbatches, pp_size) != (self._program.num_microbatches, self._program.num_ranks):
             raise UsageError(
@@ -59,10 +78,12 @@ class ProgramBuilder(PipelineProgramBuilder):
 
     @property
     def num_stages_per_rank(self) -> int:
+        """The number of stages of each rank."""
         return self._program.pipes[0].num_stages // self._program.num_ranks
 
     @property
     def topology_style(self) -> ScheduleStyle:
+        """Whether the placement is a loop or a V."""
         return self._style
 
 
