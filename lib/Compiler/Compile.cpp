@@ -206,7 +206,7 @@ private:
       if (rule.isGiven && rule.forProgram != isProgram)
         return rule.text.str();
     if (!request.from.empty() && !findImporter(request.from))
-      return "--from: `" + request.from + "` is no format of programs";
+      return "--from: unknown program format `" + request.from + "`";
     for (const std::string &setting : request.costs.settings)
       if (std::string wrong = checkCost(setting); !wrong.empty())
         return "--cost: " + wrong;

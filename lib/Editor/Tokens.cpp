@@ -14,7 +14,7 @@ static std::pair<TokenKind, size_t> first(StringRef text) {
             text.take_until([](char d) { return d == '\n'; }).rtrim().size()};
   if (llvm::isDigit(c)) {
     StringRef rest = text.drop_while(llvm::isDigit);
-    // `0..M` is no number with a point.
+    // `0..M` is not a number with a point.
     if (rest.size() > 1 && rest[0] == '.' && llvm::isDigit(rest[1]))
       rest = rest.drop_front().drop_while(llvm::isDigit);
     if (!rest.empty() && llvm::toLower(rest[0]) == 'e') {

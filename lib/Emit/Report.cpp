@@ -29,7 +29,7 @@ std::string plural(uint64_t count, StringRef thing) {
   return fmt::format("{} {}{}", count, thing, ending);
 }
 
-/// The word for a cause, of `names` where it is no rank.
+/// The word for a cause, of `names` where it is not a rank.
 std::string causeName(const BubbleKey &key, ArrayRef<StringRef> names) {
   return key.cause == BubbleCause::Rank
              ? fmt::format("rank {}", key.awaited.value)

@@ -219,7 +219,7 @@ public:
         refuse(place, "its value is neither true nor false");
       if (consumed && param.type == Type::Int &&
           StringRef(consumed->value).getAsInteger(10, number))
-        refuse(place, "its value is no int");
+        refuse(place, "its value is not an int");
     }
     SymbolicEvaluator::head(schedule, free.values, [&](size_t position) {
       return position == free.ranks          ? &free.numRanks

@@ -100,7 +100,7 @@ public:
   int64_t number(StringRef what, int64_t min, int64_t max);
   /// A string; else an empty one.
   std::string string(StringRef what);
-  /// `otherwise` when it is no boolean.
+  /// `otherwise` when it is not a boolean.
   bool boolean(StringRef what, bool otherwise);
   /// What `find` makes of a string.
   template <class Find> auto word(StringRef what, Find find, StringRef form) {

@@ -29,7 +29,7 @@ static std::string faultOf(const Evidence &evidence,
                            const OrderWitness &witness) {
   TransportChecker on(evidence, witness.transport);
   if (!on.isDataOnly && !on.transport)
-    return "it is no transport";
+    return "it is not a transport";
   if (!on.checker)
     return "there are no messages";
   if (!haveSameActions(on.program, evidence.withoutMessages))

@@ -55,7 +55,7 @@ bool isNull(const json::Object &from, StringRef key) {
 void checkKeys(const json::Object &from, ArrayRef<StringRef> keys) {
   for (const auto &[key, value] : from)
     if (!llvm::is_contained(keys, StringRef(key)))
-      refuse(fmt::format("`{}` is no key", StringRef(key)));
+      refuse(fmt::format("`{}` is not a key", StringRef(key)));
 }
 
 Rational rational(const json::Value &from, StringRef key) {
@@ -63,7 +63,7 @@ Rational rational(const json::Value &from, StringRef key) {
   int64_t a = 0, b = 1;
   if (numerator.getAsInteger(10, a) ||
       (!denominator.empty() && denominator.getAsInteger(10, b)) || b <= 0)
-    refuse(fmt::format("`{}` is no quotient", key));
+    refuse(fmt::format("`{}` is not a quotient", key));
   return Rational(a, b);
 }
 Formula formula(const json::Object &from) {
@@ -78,7 +78,7 @@ int64_t amount(const json::Value &from, StringRef key, int64_t unit) {
   Rational value = rational(from, key) * Rational(unit);
   if (value.denominator != 1 ||
       wide::magnitude(value.numerator) > INT64_MAX / 8)
-    refuse(fmt::format("`{}` is no number of its unit", key));
+    refuse(fmt::format("`{}` is not a number of its unit", key));
   return static_cast<int64_t>(value.numerator);
 }
 /// The same, not below 0.
@@ -363,7 +363,7 @@ public:
       refuse(llvm::toString(value.takeError()));
     const json::Object &file = *require(value->getAsObject(), "format");
     if (string(file, "format") != "ppcc.certificate")
-      refuse("it is no ppcc.certificate");
+      refuse("it is not a ppcc.certificate");
     if (int64_t version = integer(file, "version", INT64_MIN, INT64_MAX);
         version != 2)
       refuse(fmt::format("it is a certificate of version {}; this program "
@@ -445,7 +445,7 @@ private:
           from, "times", templateOn(claim.makespanTransport))};
     auto cycle = readNumbers(from.get("cycle"));
     if (!cycle)
-      refuse("`cycle` is no list of events");
+      refuse("`cycle` is not a list of events");
     for (const std::vector<int64_t> &event : *cycle) {
       if (event.size() != 5 || event[2] < 0 || event[2] > 1 || event[0] < 0 ||
           event[0] >= int64_t(result->withoutMessages.ranks.size()) ||

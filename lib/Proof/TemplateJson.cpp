@@ -98,17 +98,17 @@ std::string ppcc::proof::readTemplate(const json::Object &from,
   program.head = &head;
   auto ranges = readNumbers(from.get("microbatches"));
   if (!ranges || ranges->size() != head.pipes.size())
-    return "`microbatches` is no list of four numbers a pipe";
+    return "`microbatches` is not a list of four numbers a pipe";
   for (const std::vector<int64_t> &range : *ranges) {
     if (range.size() != 4 || llvm::any_of(range, [](int64_t number) {
           return number < -maxMagnitude || number > maxMagnitude;
         }))
-      return "`microbatches` is no list of four numbers a pipe";
+      return "`microbatches` is not a list of four numbers a pipe";
     program.pipes.push_back({{range[0], range[1], 0}, {range[2], range[3], 0}});
   }
   const json::Array *ranks = from.getArray("actions");
   if (!ranks || ranks->size() != head.numRanks)
-    return "`actions` is no list of a list a rank";
+    return "`actions` is not a list of a list a rank";
   for (const json::Value &rank : *ranks)
     if (std::string fault =
             readRank(rank, head, sites, program.ranks.emplace_back());

@@ -73,7 +73,8 @@ void declare(OptionParser &parser, CommandLine &line) {
         train.device = text;
         return isNumbered || text == "cuda" || text == "cpu"
                    ? ""
-                   : "`" + text + "` is none of cpu, cuda, cuda:N";
+                   : "invalid value `" + text +
+                         "`; expected one of cpu, cuda, cuda:N";
       },
       "DEVICE");
   parser.value("--text", "FILE", line.textFile,
@@ -86,7 +87,7 @@ void declare(OptionParser &parser, CommandLine &line) {
         return llvm::to_float(text, train.learningRate) &&
                        train.learningRate >= 0 && train.learningRate <= 1e6
                    ? ""
-                   : "`" + text + "` is no number from 0 to 10^6";
+                   : "`" + text + "` is not a number from 0 to 10^6";
       },
       "RATE");
   parser.number("--replicas", train.replicas, 1, 1024,
@@ -124,7 +125,7 @@ void declare(OptionParser &parser, CommandLine &line) {
                               &train.length, &end) == 2 &&
                        size_t(end) == text.size() && train.minLength >= 1 &&
                        train.minLength <= train.length && train.length <= most;
-        return isRange ? "" : "`" + text + "` is no range such as 8..32";
+        return isRange ? "" : "`" + text + "` is not a range such as 8..32";
       },
       "MIN..MAX");
   parser.exclude("--lengths", "--length");

@@ -42,7 +42,7 @@ schedule between(M: int = 3) {
 // RUN: sed '/^rank 2/,$s/0EVICT0>2@2 0EVICT1>2/0EVICT0>2/; /^rank 1/,/^rank 2/s/1RECV_F0/0EVICT1>2@2 &/' %t.ir | not ppcc-opt --passes=verify-placement - 2>&1 | FileCheck %s --check-prefix=WRONG
 // WRONG: error: rank 1 runs `0EVICT1>2`, but stage 0 is on rank 0 [E0711]
 // RUN: sed 's/0EVICT0>2/0EVICT0/' %t.ir | not ppcc-opt --passes=verify-placement - 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: error: `0EVICT0` has no stage at its other end [E0607]
+// NONE: error: `0EVICT0` has no peer stage [E0607]
 // RUN: sed 's/"collective": "to"/"collective": "up"/' %t.json > %t.up.json && not ppcc %t.up.json --check 2>&1 | FileCheck %s --check-prefix=UP
 // UP: error: `collective` must be "all", "replicas", "to", "from", "outside NAME" or a list of stages [E0671]
 // RUN: sed 's/\[8,0,0,0,2,/[8,0,0,0,-1,/' %t.json > %t.peer.json && not ppcc %t.peer.json --check 2>&1 | FileCheck %s --check-prefix=PEER

@@ -59,7 +59,7 @@ schedule crosswise_with_messages() {
   ranks 2; microbatches 1; placement linear;
   on rank r { if r == 0 { SUM; } F; B; if r == 1 { SUM; } }
 }
-// MESSAGES: error: under `stream`, ranks 0 and 1 wait for each other [E0766]
+// MESSAGES: error: deadlock under `stream`: ranks 0 and 1 wait for each other [E0766]
 // MESSAGES: note: on rank 0, `SUM` waits until rank 1 starts `SUM`
 
 // Different lanes do not wait for each other.

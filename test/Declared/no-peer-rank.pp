@@ -6,11 +6,11 @@
 // RUN: not ppcc %s --schedule=zero 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: ppcc %s --schedule=both_ways --transport=buffered,rendezvous,stream --check
 action SELF    { to rank r for rank r; after F; }
-// HERE: no-peer-rank.pp:[[#@LINE-1]]:26: error: the other end of `0SELF0` of rank 0 is rank 0, the same [E0510]
+// HERE: no-peer-rank.pp:[[#@LINE-1]]:26: error: the peer of `0SELF0` on rank 0 is rank 0, the same [E0510]
 action NEXT    { to rank r + 1 for rank r; after F; }
-// BEYOND: :[[#@LINE-1]]:26: error: the other end of `1NEXT0` of rank 1 is rank 2, and there are 2 ranks [E0510]
+// BEYOND: :[[#@LINE-1]]:26: error: the peer of `1NEXT0` on rank 1 is rank 2, and there are 2 ranks [E0510]
 action LAST    { from rank 2; after F; }
-// APART: :[[#@LINE-1]]:28: error: the other end of `0LAST0` of rank 0 is rank 2, which hosts no stage of pipe `main` [E0510]
+// APART: :[[#@LINE-1]]:28: error: the peer of `0LAST0` on rank 0 is rank 2, which hosts no stage of pipe `main` [E0510]
 action OTHER   { to rank 1 - r for rank r; lane peer; after F; }
 action DIVIDES { to rank 1 / r for rank r; lane peer; after F; }
 // ZERO: :[[#@LINE-1]]:28: error: `/` by zero [E0407]

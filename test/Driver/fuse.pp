@@ -26,8 +26,8 @@ schedule s() {
 // BATCH: rank 0: 0F0 0SEND_F0 0F1 send_forward_recv_backward[0SEND_F1;0RECV_B0] 0B0
 // USAGE: ppcc: error: --comm-order and --fuse=megatron exclude each other: that fusion places the messages itself
 // PASSES: ppcc: error: --fuse and --passes exclude each other; write fuse-comm{mode=...} into the pipeline
-// NAME: ppcc: error: --fuse: `megatorn` is none of none, batch, megatron, megatron-even-odd; did you mean `megatron`?
-// CALLS: error: `none` is no value for option `calls`: expected exchange|ring [E0804]
+// NAME: ppcc: error: --fuse: invalid value `megatorn`; expected one of none, batch, megatron, megatron-even-odd; did you mean `megatron`?
+// CALLS: error: `none` is not a valid value for option `calls`: expected exchange|ring [E0804]
 // SETTING: error: `calls` does not take `rings`; did you mean `ring`? [E0325]
 // ORDER:      fuse.pp.tmp.pp:18:15: error: `fuse megatron` places the messages itself, and `order` would place them too [E0841]
 // ORDER:      fuse.pp.tmp.pp:18:43: note: the order is here

@@ -16,7 +16,7 @@
 // OFF:     rank 2
 
 // RUN: not ppcc %s --preconnect=yes 2>&1 | FileCheck %s --check-prefix=CHOICE
-// CHOICE: ppcc: error: --preconnect: `yes` is none of auto, on, off
+// CHOICE: ppcc: error: --preconnect: invalid value `yes`; expected one of auto, on, off
 // RUN: not ppcc %s --preconnect=on --passes=verify 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: ppcc: error: --preconnect and --passes exclude each other; write preconnect into the pipeline
 

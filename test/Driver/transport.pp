@@ -12,9 +12,9 @@
 // RUN: not ppcc %s --comm-order=none --transport=stream 2>&1 | FileCheck %s --check-prefix=ASKED
 // ASKED: error: no receive brings `0B0` the gradient of stage 1 from rank 1 [E0764]
 // RUN: not ppcc gpipe --transport=stream,streem 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: ppcc: error: --transport: `streem` is none of buffered, buffered:k, rendezvous, stream, stream-per-peer, stream-per-edge, posted; did you mean `stream`?
+// UNKNOWN: ppcc: error: --transport: invalid value `streem`; expected one of buffered, buffered:k, rendezvous, stream, stream-per-peer, stream-per-edge, posted; did you mean `stream`?
 // RUN: not ppcc gpipe --transport=buffered: 2>&1 | FileCheck %s --check-prefix=CAPACITY
-// CAPACITY: ppcc: error: --transport: `buffered:` is none of {{.*}}; did you mean `buffered`?
+// CAPACITY: ppcc: error: --transport: invalid value `buffered:`; expected one of {{.*}}; did you mean `buffered`?
 // RUN: not ppcc gpipe --transport=stream --passes=verify 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: ppcc: error: --transport and --passes exclude each other; write verify-transport{transport=...} into the pipeline
 // RUN: ppcc %s --check --time-passes 2>&1 | FileCheck %s --check-prefix=PASSES

@@ -108,7 +108,7 @@ schedule names() {
     layer t { static = 1; }
     part x { layers t; }
     part x { layers t; } // Found below, where the schedule takes the names.
-    // CHECK: names.pp:[[#@LINE+1]]:33: error: `z` is no part above this one{{.*}} [E0460]
+    // CHECK: names.pp:[[#@LINE+1]]:33: error: `z` is not a part declared before this one{{.*}} [E0460]
     part y { layers t; reads x, z; }
     // CHECK: names.pp:[[#@LINE+1]]:14: error: unknown name `y`{{.*}} [E0301]
     static = y;

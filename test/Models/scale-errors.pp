@@ -10,11 +10,11 @@
 schedule words() {
   ranks 1; microbatches 2; placement linear;
   model {
-    // CHECK: words.pp:[[#@LINE+1]]:5: error: expected `microbatch m` behind `scale` [E0344]
+    // CHECK: words.pp:[[#@LINE+1]]:5: error: expected `microbatch m` after `scale` [E0344]
     scale F = 2;
-    // CHECK: words.pp:[[#@LINE+1]]:11: error: expected `microbatch` behind `scale` [E0344]
+    // CHECK: words.pp:[[#@LINE+1]]:11: error: expected `microbatch` after `scale` [E0344]
     scale other m = 2;
-    // CHECK: words.pp:[[#@LINE+1]]:12: error: expected `=`, `pipe`, `stage` or `rank` behind `cost` [E0344]
+    // CHECK: words.pp:[[#@LINE+1]]:12: error: expected `=`, `pipe`, `stage` or `rank` after `cost` [E0344]
     cost F microbatch m = 2;
     // CHECK: words.pp:[[#@LINE+1]]:11: error: `scale` does not take `limit` [E0325]
     scale limit microbatch m = 2;

@@ -64,11 +64,11 @@ Cell parseCell(const std::string &text) {
   while (in.peek() == '_' || std::isalpha(in.peek()))
     cell.letters += static_cast<char>(in.get());
   if (!(in >> cell.microbatch) || cell.letters.empty())
-    fail("`" + text + "` is no action", BadInput);
+    fail("`" + text + "` is not an action", BadInput);
   bool upward = cell.sends() == (cell.letters.back() == 'F');
   cell.peer = cell.stage + (upward ? 1 : -1);
   if (char mark; in >> mark && !(in >> cell.peer))
-    fail("`" + text + "` is no action", BadInput);
+    fail("`" + text + "` is not an action", BadInput);
   return cell;
 }
 

@@ -13,7 +13,7 @@ schedule s() {
     cost I pipe a stage s = 1;
     cost W pipe a stage s = 1;
     cost F pipe a = 1;
-    // CHECK: error: gave up after 5000 steps of the schedule [E0413]
+    // CHECK: error: stopped after 5000 steps of the schedule [E0413]
   }
   on rank r {
     for s in 0 .. 500 { F(s); }

@@ -8,7 +8,7 @@
 // RUN: not ppcc %s -D ahead= 2>&1 | FileCheck %s --check-prefix=EMPTY
 // JSON: "params": {"P": 3, "M": 3, "ahead": "2,1,0"}
 // AST: Parameter ahead: int[] = [P - 1 - r for r in 0 .. P]
-// BAD: -D ahead: error: `1,x` is no value for parameter `ahead: int[]` [E0403]
+// BAD: -D ahead: error: `1,x` is not a valid value for parameter `ahead: int[]` [E0403]
 // SHORT: error: place 2 of a list of 2 [E0484]
 // EMPTY: error: `max` of an empty list [E0485]
 

@@ -1,7 +1,7 @@
 // What follows from a parameter without a value is no mistake of its own; another mistake is.
 // RUN: not ppcc %s 2>&1 | FileCheck %s --implicit-check-not=error:
 // RUN: not ppcc %s -D P=two 2>&1 | FileCheck %s --check-prefix=BAD --implicit-check-not=error:
-// BAD: -D P: error: `two` is no value for parameter `P: int` [E0403]
+// BAD: -D P: error: `two` is not a valid value for parameter `P: int` [E0403]
 // BAD: error: `%` by zero [E0407]
 // RUN: not ppcc %s -D P=0 -D k=1 2>&1 | FileCheck %s --check-prefix=ZERO --implicit-check-not=error:
 // ZERO: error: `/` by zero [E0407]

@@ -9,10 +9,10 @@
 // CHECK-NEXT:   [[#@LINE+8]] | schedule s(width: int,
 // CHECK-NEXT:      |            ^~~~~
 // CHECK-NEXT: note: give it one: `-D NAME=VALUE`
-// CHECK:      -D P: error: `x` is no value for parameter `P: int` [E0403]
+// CHECK:      -D P: error: `x` is not a valid value for parameter `P: int` [E0403]
 // CHECK-NEXT: note: an int is written like 8, a bool like true, a float like 0.5
-// CHECK:      -D b: error: `1` is no value for parameter `b: bool` [E0403]
-// CHECK:      -D f: error: `inf` is no value for parameter `f: float` [E0403]
+// CHECK:      -D b: error: `1` is not a valid value for parameter `b: bool` [E0403]
+// CHECK:      -D f: error: `inf` is not a valid value for parameter `f: float` [E0403]
 
 schedule s(width: int,
            P: int = 2 * width, b: bool = P > 2, f: float = 1) {
@@ -26,8 +26,8 @@ schedule s(width: int,
 // GIVEN: "params": {"width": 1, "P": 1, "b": true, "f": -1500},
 
 // RUN: not ppcc %s -D width=99999999999999999999 2>&1 | FileCheck %s --check-prefix=LARGE
-// LARGE: -D width: error: `99999999999999999999` is no value for parameter `width: int` [E0403]
+// LARGE: -D width: error: `99999999999999999999` is not a valid value for parameter `width: int` [E0403]
 // RUN: not ppcc %s -D width= 2>&1 | FileCheck %s --check-prefix=EMPTY
-// EMPTY: -D width: error: `` is no value for parameter `width: int` [E0403]
+// EMPTY: -D width: error: `` is not a valid value for parameter `width: int` [E0403]
 // RUN: not ppcc %s -D width=1=2 2>&1 | FileCheck %s --check-prefix=TWICE
-// TWICE: -D width: error: `1=2` is no value for parameter `width: int` [E0403]
+// TWICE: -D width: error: `1=2` is not a valid value for parameter `width: int` [E0403]

@@ -22,7 +22,7 @@ from program_json import to_json  # noqa: E402
 from tools import Tools  # noqa: E402
 
 TRANSPORTS_CHECKED = [transport for transport in TRANSPORTS if transport != "buffered:2"]
-NAMED = re.compile(r"error: under `([^`]+)`")
+NAMED = re.compile(r"error: deadlock under `([^`]+)`")
 OUTCOMES = ["found", "harmless", "missed", "needless"]
 
 

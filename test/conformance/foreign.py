@@ -24,7 +24,7 @@ EXPECTED = {
     "stage-on-two-ranks": [("E0660", "stage 0 is on rank 0 and on rank 1")],
     "missing-stage": [("E0661", "stage 1 computes on no rank")],
     "swapped-receives": [("E0762", "`0SEND_F0` where rank 1 receives `1RECV_F1`")],
-    "head-to-head-sends": [("E0766", "under `stream`, ranks 0 and 1 wait for each other")],
+    "head-to-head-sends": [("E0766", "deadlock under `stream`: ranks 0 and 1 wait for each other")],
     "receive-after-use": [("E0756", "`1RECV_F0` does not come before `1F0`")],
     "send-before-producer": [("E0757", "`0SEND_F0` does not come after `0F0`")],
     "no-communication": [("E0666", "sends nothing")],

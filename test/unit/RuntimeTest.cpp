@@ -447,7 +447,7 @@ TEST(Json, SaysWhatIsWrong) {
               HasSubstr("a pair of `preconnect`"));
   EXPECT_THAT(after("pair.pp", "pair\\u0000.pp"), HasSubstr("zero byte"));
   EXPECT_THAT(readError(""), HasSubstr("program.json, byte"));
-  EXPECT_THAT(readError("[]"), HasSubstr("no object"));
+  EXPECT_THAT(readError("[]"), HasSubstr("not an object"));
   EXPECT_THAT(readError(pair + "{}"), HasSubstr("program.json, byte"));
   EXPECT_THAT(readError(std::string(100000, '[')), HasSubstr("program.json"));
 }

@@ -58,7 +58,7 @@ private:
   static constexpr size_t columns = 11, group = 6;
   static constexpr int64_t most = int64_t(1) << 32;
   static constexpr const char *notParametric =
-      "it is no program for all values of a parameter";
+      "it is not a program for all values of a parameter";
 
   const json &member(const json &object, const char *key) const {
     const json *found = find(object, key);

@@ -202,7 +202,7 @@ private:
 
   void readFormat(const json &value) {
     requireJson(string(value) == "ppcc.program", "`", string(value),
-                "` is no ppcc.program");
+                "` is not a ppcc.program");
   }
   void readVersion(const json &value) {
     int64_t version = integer(value);

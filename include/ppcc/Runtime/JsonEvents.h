@@ -124,7 +124,7 @@ public:
     return open(json::object());
   }
   bool start_array(size_t) {
-    requireJson(depth++ != 0, "it is no object");
+    requireJson(depth++ != 0, "it is not an object");
     if (!inActions || skips || depth > rowDepth)
       return open(json::array());
     if (depth == 2)

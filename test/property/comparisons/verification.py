@@ -24,7 +24,7 @@ CODES = {
 DEADLOCK_CODES = {"E0765", "E0766"}
 COVERAGE = {"accepted": 4, "placed": 4, "verdicts": 1, "deadlock": 15, "group": 30, "order": 50, "missing": 75, "duplicate": 75, "none left": 75,
           "nothing pending": 50, "rendezvous: hangs": 20, "stream: safe": 4, "stream: refused": 4}
-TRANSPORT_IN_ERROR = re.compile(r"error: under `([^`]+)`")
+TRANSPORT_IN_ERROR = re.compile(r"error: deadlock under `([^`]+)`")
 
 
 def compare(draw, tools, tally):
