@@ -7,7 +7,7 @@ Import these modules explicitly, since they need other packages.
 Attributes:
     __version__: The version of the compiler, the same as `version()`.
 
-Example:
+Examples:
     >>> import ppcc
     >>> program = ppcc.compile("dualpipe", P=8, M=20)
     >>> program

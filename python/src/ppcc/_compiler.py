@@ -42,7 +42,7 @@ def schedules() -> list[ScheduleInfo]:
     Returns:
         The schedules with their summaries.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> [info.parameters for info in ppcc.schedules() if info.name == "dualpipe"]
         [{'P': 'int >= 2 = 4', 'M': 'int >= 2 * P = 2 * P', 'split_middle': 'bool = true'}]
@@ -107,7 +107,7 @@ def compile(  # noqa: A001 - the word for it
         UsageError: An option is unknown or excludes another one.
         TypeError: A parameter is not a number, a boolean or text.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> program = ppcc.compile("one_f_one_b", P=2, M=2, transport="rendezvous")
         >>> print(program)
@@ -172,7 +172,7 @@ def compile_source(
         CompileError: The schedule has errors, or can deadlock; `diagnostics` lists them.
         UsageError: An option is unknown or excludes another one.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> source = '''
         ... schedule alternate(P: int = 2, M: int = 4) {
@@ -335,7 +335,7 @@ def sweep(placement: str | os.PathLike[str] = "linear", /, *, limits: tuple[floa
         CompileError: The placement or the costs have errors.
         UsageError: An option is unknown or excludes another one.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> swept = ppcc.sweep("linear", P=4, M=12, limits=(3, 5), effort=2)
         >>> [(point.limit, point.makespan) for point in swept.points]
@@ -376,7 +376,7 @@ def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any
         CompileError: No order keeps to the limits, or the placement has errors.
         UsageError: An option is unknown or excludes another one.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> found = ppcc.synthesize("linear", P=4, M=12, costs={"F": 5, "I": 6, "W": 4, "memory.limit": 4})
         >>> found
@@ -456,7 +456,7 @@ def load(path: str | os.PathLike[str], /, *, microbatches: int | None = None) ->
     Raises:
         CompileError: The file cannot be read, has errors, or its program can deadlock.
 
-    Example:
+    Examples:
         >>> import pathlib, tempfile
         >>> import ppcc
         >>> with tempfile.TemporaryDirectory() as folder:

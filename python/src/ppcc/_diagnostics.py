@@ -28,7 +28,7 @@ class Note:
 class Diagnostic:
     """An error or a warning of the compiler. Lines and columns count from 1, columns in bytes.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> try:
         ...     ppcc.compile("one_f_one_b", P=0)

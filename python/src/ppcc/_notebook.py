@@ -89,7 +89,7 @@ def compare(
         CompileError: A schedule has errors.
         UsageError: An option is unknown or does not fit the others.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> compared = ppcc.compare("one_f_one_b", "zb_h1", P=4, sweep={"M": [8, 16]}, costs={"F": 1, "I": 1, "W": 1})
         >>> [(row["schedule"], row["M"], row["makespan"]) for row in compared.rows]
@@ -150,7 +150,7 @@ def explore(
         ImportError: The package anywidget is not installed (`pip install "ppcc[notebook]"`).
         CompileError: The schedule has errors with its first values.
 
-    Example:
+    Examples:
         In a notebook::
 
             ppcc.explore("dualpipe", P=8, M=20, costs={"F": 1, "B": 2, "latency": 0})

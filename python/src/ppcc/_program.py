@@ -63,7 +63,7 @@ class Kind:
 class Pipe:
     """One direction through the stages, with microbatches of its own.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> down, up = ppcc.compile("dualpipe", P=4, M=8).pipes
         >>> up.rank_of_stage, up.microbatches
@@ -130,7 +130,7 @@ class Site:
 class Action:
     """One action of a rank. `str()` gives its cell, such as `0F3`: stage, mnemonic, microbatch.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> send = ppcc.compile("one_f_one_b", P=2, M=2).actions[0][1]
         >>> str(send), send.op, send.stage, send.microbatch, send.peer_rank
@@ -186,7 +186,7 @@ class Program:
     `compile`, `compile_source` and `load` return programs. `print()` shows a line of actions per rank; a notebook shows the
     timeline.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> program = ppcc.compile("one_f_one_b", P=2, M=2)
         >>> program.num_ranks, program.num_microbatches, program.transports
@@ -385,7 +385,7 @@ class Program:
             CompileError: The costs are invalid, or the program deadlocks under the transport.
             UsageError: The transport is unknown.
 
-        Example:
+        Examples:
             >>> import ppcc
             >>> report = ppcc.compile("one_f_one_b", P=2, M=4).simulate({"F": 1, "B": 2, "latency": 0.5})
             >>> report.makespan, report.bubble_rate, [rank.peak_activations for rank in report.ranks]
@@ -407,7 +407,7 @@ class Program:
         Returns:
             The timeline, which is drawn on first use.
 
-        Example:
+        Examples:
             >>> import ppcc
             >>> timeline = ppcc.compile("one_f_one_b", P=2, M=4).timeline({"F": 1, "B": 2})
             >>> len(timeline.text.splitlines()) > 2
@@ -441,7 +441,7 @@ class Program:
             CompileError: PyTorch cannot run the program.
             ValueError: The format is unknown.
 
-        Example:
+        Examples:
             >>> import ppcc
             >>> print(ppcc.compile("one_f_one_b", P=2, M=2).to_csv("compute_only"), end="")
             0F0,0F1,0B0,0B1
@@ -468,7 +468,7 @@ class Program:
             CompileError: The program has no such form.
             UsageError: The format or an option is unknown.
 
-        Example:
+        Examples:
             >>> import ppcc
             >>> print(ppcc.compile("gpipe", P=1, M=2).emit("actions"), end="")
             rank 0: 0F0 0F1 0B0 0B1

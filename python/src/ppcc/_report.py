@@ -108,7 +108,7 @@ class Report:
     Times are in the time unit of the costs, memory in their memory unit, rates between 0 and 1. `print()` shows the figures
     and a row per rank; a notebook shows them as a table.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> print(ppcc.compile("one_f_one_b", P=2, M=4).simulate())
         one_f_one_b on stream: makespan 15, bubble 20.00 %, peak memory 2, 8 messages

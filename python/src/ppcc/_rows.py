@@ -17,7 +17,7 @@ class Columns(NamedTuple):
 
     `numpy.asarray(columns.stage)` and `torch.frombuffer(columns.stage, dtype=torch.int32)` do not copy. -1 means none.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> columns = ppcc.compile("one_f_one_b", P=2, M=2).columns(0)
         >>> list(columns.microbatch)

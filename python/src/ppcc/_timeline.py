@@ -32,7 +32,7 @@ class Timeline:
 
     A notebook shows it; `print()` shows it as text. Each form is drawn on first use.
 
-    Example:
+    Examples:
         >>> import ppcc
         >>> timeline = ppcc.compile("one_f_one_b", P=2, M=2).timeline()
         >>> timeline

@@ -40,7 +40,7 @@ def install(engine: PipelineEngine, program: Program, *, full_backward: bool = F
     Raises:
         UsageError: The engine does not support the program or its modules, or ranks have different programs.
 
-    Example:
+    Examples:
         On each rank::
 
             engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)

@@ -30,7 +30,7 @@ def configure(config: Any, program: Program) -> None:
         UsageError: The config or torchtitan does not fit the program. Programs that PyTorch cannot run raise CompileError when
             the Trainer builds its pipeline.
 
-    Example:
+    Examples:
         In a config file of torchtitan::
 
             def debugmodel_zero_bubble_v():

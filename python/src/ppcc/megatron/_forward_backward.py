@@ -61,7 +61,7 @@ class ForwardBackward:
     Attributes:
         peak_activations: The largest number of pairs of stage and microbatch that waited for their backward in the last call.
 
-    Example:
+    Examples:
         On each rank, with chunks from `build_chunks` (docs/megatron.md)::
 
             forward_backward = ppcc.megatron.ForwardBackward(program)

@@ -166,7 +166,7 @@ def build_chunks(programs: Programs, provider: Callable[..., nn.Module]) -> list
     Raises:
         UsageError: Another program is installed.
 
-    Example:
+    Examples:
         On each rank, after `parallel_state.initialize_model_parallel` (docs/megatron.md)::
 
             chunks = ppcc.megatron.build_chunks(program, provider)
@@ -201,7 +201,7 @@ def install(programs: Programs) -> None:
     Args:
         programs: A program, or a function from a number of microbatches to its program, which is called once per number.
 
-    Example:
+    Examples:
         In `pretrain_gpt.py`, started for as many ranks and chunks per rank as the program has::
 
             ppcc.megatron.install(lambda microbatches: ppcc.compile("zero_bubble_v", P=4, M=microbatches))

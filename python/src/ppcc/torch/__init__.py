@@ -5,7 +5,7 @@ several pipes (DualPipe), overlap groups, skip edges, B or I and W. It rejects s
 first step. `load_torch_runtime` runs a program in PyTorch's own runtime, and `check` reports whether a schedule of another
 system can deadlock.
 
-Example:
+Examples:
     >>> import ppcc, ppcc.torch, torch
     >>> program = ppcc.compile("gpipe", P=1, M=4)
     >>> runtime = ppcc.torch.Runtime(program, {0: torch.nn.Linear(8, 2)}, loss_fn=torch.nn.functional.mse_loss)

@@ -79,7 +79,7 @@ def check(
     Raises:
         UsageError: The schedule has an unknown type, has no messages to check, or needs an argument that is missing.
 
-    Example:
+    Examples:
         >>> from ppcc.torch import check
         >>> check([["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1RECV_F0", "1F0", "1B0", "1SEND_B0"]])
         <CheckResult cannot hang under stream; it is safe under stream, buffered, rendezvous, posted, stream-per-peer, stream-per-edge>

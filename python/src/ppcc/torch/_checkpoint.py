@@ -32,7 +32,7 @@ class Checkpoint(Stateful):
         names: A function from a stage (its key in `Runtime.stages`) and the name of a weight or buffer in this stage to the
             name in the checkpoint; by default `stages.STAGE.NAME`.
 
-    Example:
+    Examples:
         >>> import ppcc, torch
         >>> from ppcc.torch import Checkpoint, Runtime
         >>> runtime = Runtime(ppcc.compile("gpipe", P=1, M=4), {0: torch.nn.Linear(8, 2)}, loss_fn=torch.nn.functional.mse_loss)

@@ -46,7 +46,7 @@ def load_torch_runtime(
         CompileError: PyTorch cannot run the program: stages on two ranks, skip edges, no backward, and others.
         UsageError: Ranks have different programs, or the gradients of a stage would be wrong.
 
-    Example:
+    Examples:
         On each rank (docs/training-python.md)::
 
             (pipe,) = program.pipes

@@ -109,7 +109,7 @@ def interleave(forward: Callable[[], None], backward: Callable[[], None]) -> Non
     Raises:
         Exception: Whatever `forward` or `backward` raises.
 
-    Example:
+    Examples:
         >>> from ppcc.torch import interleave, yield_to_other
         >>> def half(name):
         ...     def run():

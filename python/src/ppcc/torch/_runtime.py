@@ -67,7 +67,7 @@ class Runtime:
     Raises:
         UsageError: Program, stages and group do not fit, or the gradients of a stage would be wrong.
 
-    Example:
+    Examples:
         One rank; with several, each passes the stages of `program.local_stages(rank)`:
 
         >>> import ppcc, torch

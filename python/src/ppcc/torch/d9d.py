@@ -1,6 +1,6 @@
 """Run programs in d9d. Import this module explicitly, since it needs d9d.
 
-Example:
+Examples:
     In the place of one of d9d's builders::
 
         executor = PipelineScheduleExecutor(dist_context, stages, ppcc.torch.d9d.ProgramBuilder(program))
