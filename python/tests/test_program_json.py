@@ -52,8 +52,8 @@ def mutated_documents(document: dict[str, Any]) -> Iterator[str]:
 
 def read_everything(program: ppcc.Program) -> None:
     """Everything that reads the document later."""
-    str(program), repr(program), program.name, program.digest, program.waits, program.microbatches, program.has_messages()
-    for rank in range(min(program.ranks, 4)):
+    str(program), repr(program), program.name, program.digest, program.waits, program.num_microbatches, program.has_messages()
+    for rank in range(min(program.num_ranks, 4)):
         for action in program.actions[rank]:
             str(action), action.peer_rank, action.site, action.phase
         program.local_stages(rank), list(program.groups(rank)), program.columns(rank)

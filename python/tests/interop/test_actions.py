@@ -502,9 +502,9 @@ def test_gradients_of_several_steps_are_reduced_once() -> None:
     optimizer = torch.optim.SGD(module.parameters(), lr=0.0)
     runtime = Runtime(alone(["step(validate: true)"]), {0: module}, loss_fn=loss_fn, optimizer=optimizer)
     batch, target = make_batch(4)
-    assert runtime.step(batch, target=target, reduce_grads=False).stepped is None
+    assert runtime.step(batch, target=target, reduce_grads=False).optimizer_stepped is None
     assert_same_gradients(module, wanted, "once")
-    assert runtime.step(batch, target=target).stepped is True
+    assert runtime.step(batch, target=target).optimizer_stepped is True
     for got, want in zip(module.parameters(), wanted.parameters(), strict=True):
         assert got.grad is not None and want.grad is not None and torch.allclose(got.grad, 2 * want.grad)
 
@@ -516,7 +516,7 @@ def test_validate_hook_is_called_on_each_rank() -> None:
     program = alone(["step(validate: true)"])
     runtime = Runtime(program, {0: module}, loss_fn=loss_fn, optimizer=optimizer, validate=lambda: False)
     batch, target = make_batch(4)
-    assert runtime.step(batch, target=target).stepped is False
+    assert runtime.step(batch, target=target).optimizer_stepped is False
     assert all(map(torch.equal, before, module.parameters()))
 
 
