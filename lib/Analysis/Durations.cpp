@@ -139,7 +139,7 @@ void Durations::addEdges(const Program &program) {
   };
   for (size_t edge = 0; edge != stages.size(); ++edge)
     edgeCosts.push_back(edgeCostOf(edge, {}, {}));
-  // Where nobody told bytes, they follow from tensors.
+  // If no message size is given, it follows from the tensors.
   std::map<EdgeKey, Amount> tensors;
   for (auto [i, pipe] : llvm::enumerate(program.pipes()))
     for (const EdgeTensors &edge : pipe.tensors)

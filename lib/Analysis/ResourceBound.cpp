@@ -51,10 +51,10 @@ struct Paths : UncontendedTimes {
     }
   }
 
-  std::vector<Time> tailAfterF, tailAfterI; ///< By stage, behind the ends.
+  std::vector<Time> tailAfterF, tailAfterI; ///< By stage, after the ends.
 
 private:
-  /// The stages that are read have at least `time` behind them.
+  /// The stages that are read have at least `time` after them.
   static void pushTo(std::vector<Time> &behind, ArrayRef<Workload::Edge> edges,
                      Time time) {
     for (Workload::Edge edge : edges)

@@ -101,7 +101,7 @@ void RuleIndex::addNeeds(const Program &program) {
             edges.push_back(rule.isBefore ? std::pair(other, row)
                                           : std::pair(row, other));
           }
-        // The far end has only the far ends of what the other one follows.
+        // The peer has only the peers of what the other one follows.
         if (!found && !program.isPeerSide(action, rank))
           unmet.push_back({row, uint32_t(number)});
       }

@@ -47,7 +47,7 @@ public:
     return {result.starts[row.value], ready.cause};
   }
   Moment completed(ActionId row) const { return completions[row.value]; }
-  /// Moves what is ready behind the end of a row.
+  /// Moves what is ready after the end of a row.
   void wait(Moment &ready, ActionId row, Time delay) const {
     Time at = result.ends[row.value] + delay;
     if (at > ready.at || ready.cause == none)

@@ -23,7 +23,7 @@ public:
   /// the last one last, and the prelude, which each file knows, first. Reports
   /// every error; gives nothing when there was one.
   std::optional<std::vector<ast::File>> load(ArrayRef<uint32_t> sources);
-  /// Puts a file with its imports in front of the last of `into`, as far as it
+  /// Puts a file with its imports before the last of `into`, as far as it
   /// has not been loaded. False when there was an error.
   bool loadInto(std::vector<ast::File> &into, uint32_t source);
 

@@ -94,7 +94,7 @@ tripCountsOf(ArrayRef<std::vector<uint32_t>> words,
   return counts;
 }
 
-/// Ranks, each `stride` behind the other, whose texts stand side by side.
+/// Ranks, each `stride` after the other, whose texts stand side by side.
 class RankGroups {
 public:
   RankGroups(ScheduleText &out, std::vector<RankText> given, uint32_t first,
@@ -203,7 +203,7 @@ private:
   }
 
   /// Those with which the text stands for a rank: on the line of its neighbour
-  /// and the one behind that, if there is one.
+  /// and the one after that, if there is one.
   std::optional<TripCounts> countsFor(const Cover &cover, uint32_t rank,
                                       const TripCounts &last,
                                       const TripCounts *before) const {

@@ -9,7 +9,7 @@ namespace ppcc {
   ToolMain function;
 #include "Commands.def"
 
-/// What stands behind `ppcc`.
+/// What stands after `ppcc`.
 struct Command {
   StringRef name, summary;
   StringRef purpose;     ///< What `--help` says that it does.

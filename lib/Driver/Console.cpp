@@ -44,7 +44,7 @@ ExitCode ppcc::exitCodeOf(const Compiled &compiled, raw_ostream &err) {
   return compiled ? Success : Errors;
 }
 
-/// The columns of the terminal behind `stream`; 0 when there is none.
+/// The columns of the terminal after `stream`; 0 when there is none.
 static uint32_t terminalColumns(const raw_ostream &stream) {
   winsize size;
   int file = &stream == &llvm::outs()   ? STDOUT_FILENO

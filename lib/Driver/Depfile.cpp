@@ -6,7 +6,7 @@
 using namespace ppcc;
 
 /// Writes a path as compilers do for Make: what ends a word there is escaped,
-/// and backslashes in front of that count twice.
+/// and backslashes before that count twice.
 static void writePath(StringRef path, raw_ostream &out) {
   size_t backslashes = 0;
   for (char c : path) {

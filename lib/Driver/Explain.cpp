@@ -22,7 +22,7 @@ static void writeMetrics(const ProvenRange &range, llvm::json::OStream &json) {
 static void writeTable(const ProveOptions &options, const Proof &proof,
                        const SourceManager &sources, raw_ostream &out) {
   StringRef free = options.free;
-  // What nobody told, or says nothing new, has no column.
+  // Figures that are not known, or say nothing new, have no column.
   bool hasMemory = false, hasBytes = false;
   for (const ProvenRange &range : proof.ranges)
     if (const auto &metrics = range.metrics) {

@@ -14,7 +14,7 @@ using namespace ppcc;
 
 namespace ppcc {
 /// docs/errors/: the pages of a table of diagnostics, as Markdown: a section of
-/// each code, whose listings are files (the name stands behind the language)
+/// each code, whose listings are files (the name stands after the language)
 /// and commands.
 ArrayRef<EmbeddedFile> errorPages();
 } // namespace ppcc

@@ -161,7 +161,7 @@ public:
   json::Array edits;
 
 private:
-  /// What stands behind `before` up to a backquote.
+  /// What stands after `before` up to a backquote.
   static std::optional<std::string> quoted(StringRef words, StringRef before) {
     size_t at = words.find(before);
     if (at == StringRef::npos)

@@ -30,7 +30,7 @@ struct Analysis {
   Analysis(StringRef path, const Text &text, const CompileSettings &setting,
            function_ref<Session::Files(StringRef)> files);
 
-  /// The use that a byte of the file lies in, or just behind; null for none.
+  /// The use that a byte of the file lies in, or just after; null for none.
   const sema::Observer::Use *useAt(size_t offset) const;
   /// The name that is declared at a place; null for none.
   const sema::Observer::Name *nameAt(SourceLoc declared) const;

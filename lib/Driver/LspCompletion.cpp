@@ -51,7 +51,7 @@ std::optional<Call> callAround(ArrayRef<Token> before) {
   return std::nullopt;
 }
 
-/// What stands in the brackets behind a name, cut at commas: `a`, `b: int = 2`.
+/// What stands in the brackets after a name, cut at commas: `a`, `b: int = 2`.
 std::vector<StringRef> parametersIn(StringRef behindName) {
   std::vector<StringRef> all;
   behindName = behindName.ltrim();
@@ -126,7 +126,7 @@ json::Value Server::completion(Document &document, Params params) {
   return std::move(items.all);
 }
 
-/// What a call may be given at a place behind its bracket, or behind a comma.
+/// What a call may be given at a place after its bracket, or after a comma.
 void Server::completeArgument(Document &document, const char *place,
                               StringRef name, bool isFirst,
                               CompletionList &items) {

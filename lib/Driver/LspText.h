@@ -28,7 +28,7 @@ public:
   size_t offset(const llvm::json::Object *position) const;
   /// The line that a byte stands in, without its end.
   StringRef line(size_t offset) const;
-  /// The edit that imports a file: behind the comment at the top.
+  /// The edit that imports a file: after the comment at the top.
   llvm::json::Object importOf(StringRef file) const;
 
 private:

@@ -16,7 +16,7 @@ struct ProveOptions : Options {
 };
 
 /// Reads the command line, judges, and writes that: as JSON of `format`, with
-/// what `writeMembers` writes of each range behind its makespan, or as
+/// what `writeMembers` writes of each range after its makespan, or as
 /// `writeText` does. Success when the schedule is right for what it admits.
 int runProof(
     OptionParser &parser, std::vector<StringRef> formats, bool explains,

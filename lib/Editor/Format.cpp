@@ -65,7 +65,7 @@ private:
     const Token &first = line.tokens.front();
     bool closes = isClosing(first) && !open.empty();
     if (!closes && !open.empty() && open.back().column)
-      return open.back().column; // Below what stands behind the bracket.
+      return open.back().column; // Below what stands after the bracket.
     bool goesOn = isInStatement && !first.is("{") && !closes;
     return 2 * (open.size() - closes + goesOn);
   }
@@ -76,7 +76,7 @@ private:
       return;
     if (isOpening(token)) {
       bool isComm = previous && previous->is("comm");
-      // Where the next line goes on, if something stands behind the bracket.
+      // Where the next line goes on, if something stands after the bracket.
       size_t column = 0;
       if (!token.is("{") && next && !next->isComment())
         column = out.size() - (out.rfind('\n') + 1);
@@ -147,7 +147,7 @@ private:
            llvm::is_contained(operators, token.text);
   }
 
-  /// Words behind which a bracket opens an expression, and no arguments.
+  /// Words after which a bracket opens an expression, and no arguments.
   static bool isKeyword(const Token &token) {
     static constexpr StringRef words[] = {
         "and",    "or",  "not", "in",   "if", "else",    "while",
@@ -155,7 +155,7 @@ private:
     return token.isWord() && llvm::is_contained(words, token.text);
   }
 
-  /// Words behind which a bracket may open arguments, or an expression.
+  /// Words after which a bracket may open arguments, or an expression.
   static bool isPlace(const Token &token) {
     static constexpr StringRef words[] = {"rank",         "ranks",  "stage",
                                           "stages",       "slices", "pad",
@@ -163,7 +163,7 @@ private:
     return llvm::is_contained(words, token.text);
   }
 
-  /// Whether a minus behind this token has nothing on its left.
+  /// Whether a minus after this token has nothing on its left.
   static bool beginsOperand(const Token &token) {
     return isBinaryOperator(token) || token.is("(") || token.is("[") ||
            token.is(",") || token.is(":") || token.is("..") || token.is("{") ||

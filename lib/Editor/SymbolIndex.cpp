@@ -5,7 +5,7 @@ using namespace ppcc::editor;
 
 namespace {
 
-/// Words that a name is declared behind, at file level; in a body; and such
+/// Words that a name is declared after, at file level; in a body; and such
 /// whose name is seen in what follows only.
 constexpr StringRef atFileLevel[] = {"schedule", "fn",       "block",
                                      "rule",     "action",   "model",
@@ -31,7 +31,7 @@ public:
 private:
   /// What ends with the brace, or the statement, that is open.
   struct Body {
-    std::vector<size_t> seen;   ///< Names that nothing behind it sees.
+    std::vector<size_t> seen;   ///< Names that nothing after it sees.
     std::vector<size_t> owners; ///< Names whose body it is.
     unsigned depthOutside = 0;
   };
@@ -80,7 +80,7 @@ private:
     }
   }
 
-  /// The name behind this word, if there is one.
+  /// The name after this word, if there is one.
   StringRef nextName() const {
     return at + 1 < words.size() && words[at + 1].isWord() ? words[at + 1].text
                                                            : StringRef();

@@ -7,7 +7,7 @@ namespace ppcc {
 
 /// The time of all ranks without work, by cause.
 struct IdleTime {
-  Time ramp = 0;       ///< Before a rank's first action, and behind its last.
+  Time ramp = 0;       ///< Before a rank's first action, and after its last.
   Time dependence = 0; ///< Another rank computes what is needed.
   Time messages = 0;   ///< What is needed is on its way, or queued.
   Time lanes = 0;      ///< Actions beside the compute actions.

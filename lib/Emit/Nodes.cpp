@@ -24,7 +24,7 @@ struct NodesEmitter {
   bool withMessages;
   NodeOrders orders{program};
   Writer writer{out};
-  char before = ' '; ///< What the next node of a brace stands behind.
+  char before = ' '; ///< What the next node of a brace stands after.
   std::vector<std::vector<Words>> words = {}; ///< By graph and node.
 
   void emit() {

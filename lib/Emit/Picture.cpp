@@ -55,7 +55,7 @@ static std::vector<std::string> shortNames(ArrayRef<std::string> names,
   for (const std::string &name : names) {
     std::string label = name;
     if (name.size() > 2) {
-      // The letters of two words, else its first and one behind it, the first
+      // The letters of two words, else its first and one after it, the first
       // that is free; else a digit.
       StringRef rest = StringRef(name).split('_').second;
       std::string seconds = rest.take_front(1).str();

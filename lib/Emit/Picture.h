@@ -38,7 +38,7 @@ struct Box {
   Time from, to;
 };
 
-/// What stands in a box: letters, and behind or below them the microbatch.
+/// What stands in a box: letters, and after or below them the microbatch.
 struct BoxLabel {
   SmallString<8> letters;
   SmallString<12> number;

@@ -422,7 +422,7 @@ struct Model {
       put(");");
   }
 
-  /// What stands behind the channel: `!17;`, `?got; assert(got == 17);`.
+  /// What stands after the channel: `!17;`, `?got; assert(got == 17);`.
   std::string transfer(ActionId row) const {
     return fmt::format(
         fmt::runtime(sends(row) ? "!{};" : "?got; assert(got == {});"),

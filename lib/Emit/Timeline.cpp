@@ -149,7 +149,7 @@ struct Timeline {
     uint32_t label = extent.letters + extent.digits;
     uint64_t shortest = 0; // Columns of the shortest box.
     if (isExact) {
-      // No wider than every label with a gap behind it takes.
+      // No wider than every label with a gap after it takes.
       uint64_t lengths = extent.shortest / extent.unit;
       uint64_t maxColumns = (label + 1 + lengths - 1) / lengths;
       uint64_t each = std::min(room / units, maxColumns);
@@ -288,7 +288,7 @@ struct Timeline {
                : std::string();
   }
 
-  /// What stands in a line of a box: letters, and behind them the microbatch.
+  /// What stands in a line of a box: letters, and after them the microbatch.
   using Text = std::pair<std::string, std::string>;
 
   Text textOf(const Action &action, const BoxLabel &label) const {
@@ -375,7 +375,7 @@ struct Timeline {
     picture.forEachTick(maxTicks, [&](Time time) {
       uint64_t at = column(time);
       std::string number = cost::format(time);
-      // Only where it fits behind the number before it.
+      // Only where it fits after the number before it.
       if (at < numbers.size() + !numbers.empty() ||
           at + number.size() > columns + 1)
         return;

@@ -264,7 +264,7 @@ struct TorchWriter {
     }
   }
 
-  /// The steps of a rank, each behind the sends of the action that it follows:
+  /// The steps of a rank, each after the sends of the action that it follows:
   /// another rank waits for them.
   std::vector<TorchStep> stepsBehindSends(RankId rank) const {
     std::vector<TorchStep> steps = torchSteps(program, rank, target);

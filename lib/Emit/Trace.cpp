@@ -15,7 +15,7 @@ struct Trace {
   const Simulation &times = picture.times;
   Writer writer{out};
   DenseMap<const GraphNode *, std::string> nodePaths{};
-  StringRef before = "\n"; ///< What the next event stands behind.
+  StringRef before = "\n"; ///< What the next event stands after.
 
   void emit() {
     writer.put("{\n\"displayTimeUnit\": \"ms\",\n\"otherData\": ");

@@ -1,4 +1,4 @@
-// A buffer in front of a stream, for numbers and short texts by the million.
+// A buffer before a stream, for numbers and short texts by the million.
 #pragma once
 
 #include "ppcc/IR/Program.h"
@@ -12,7 +12,7 @@
 
 namespace ppcc {
 
-/// What stands between the members of an object, behind their keys, and between
+/// What stands between the members of an object, after their keys, and between
 /// the items of their lists.
 struct JsonStyle {
   StringRef between = ", ", colon = ": ", lists = ", ";
@@ -134,7 +134,7 @@ private:
   SmallVector<char, 32> text;
 };
 
-/// Writes the members of an object: a key, and behind it its value.
+/// Writes the members of an object: a key, and after it its value.
 class JsonFields {
 public:
   JsonFields(Writer &writer, JsonStyle style) : writer(writer), style(style) {}

@@ -187,7 +187,7 @@ bool findProducers(const Statements &statements, uint32_t c, uint32_t chunk,
     });
     if (next == rest.end())
       return false;
-    // Those behind it in its iteration come with it.
+    // Those after it in its iteration come with it.
     const Segment &segment = segmentOf(*next);
     int64_t step = std::max<int64_t>(numberOf(*next).at[Iteration], 1);
     reached = reached + step * segment.count;

@@ -95,7 +95,7 @@ private:
 
   // ---- Each slot is filled once ----
 
-  /// The first microbatch of actions that take turns, and behind the last one.
+  /// The first microbatch of actions that take turns, and after the last one.
   static std::pair<Form, Form> microbatches(ArrayRef<const Row *> rows,
                                             const Form &count) {
     int64_t step = rows[0]->microbatch.at[Iteration];

@@ -57,7 +57,7 @@ private:
 
   const unsigned variables;
   std::vector<Vector> table;            ///< By row that is no column, its sum.
-  std::vector<unsigned> basic, columns; ///< Their variables; rows are behind.
+  std::vector<unsigned> basic, columns; ///< Their variables; rows are after.
   std::vector<int> rowOf, columnOf;     ///< By variable; -1 for none.
   Vector values, lower;                 ///< By variable; lower by row.
 };

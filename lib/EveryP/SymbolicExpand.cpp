@@ -54,8 +54,8 @@ struct CaseSplit {
   Form iteration;
 };
 
-/// Actions that are owed, in turns: in each of the `count` turns these, of the
-/// next microbatches.
+/// Actions that are pending, in rounds: in each of the `count` rounds these, of
+/// the next microbatches.
 struct PendingEntry {
   struct Item {
     uint32_t chunk;
@@ -457,7 +457,7 @@ private:
     std::vector<PendingEntry> &was = before.queue, &is = after.queue;
     if (is.size() > was.size()) {
       PendingEntry grown = is[was.size()];
-      // Several, each once, are owed in turns.
+      // Several, each once, are pending in rounds.
       for (size_t i = was.size() + 1; i != is.size(); ++i) {
         if (grown.count != Form(1) || is[i].count != Form(1))
           refuse(stmt->range, "what is deferred changes its order");
@@ -547,7 +547,8 @@ private:
       issueOverdue(stmt);
   }
 
-  /// Adds to what is owed; what goes on as before is one iteration more of it.
+  /// Adds to what is pending; what goes on as before is one iteration more of
+  /// it.
   void enqueuePending(const PendingEntry::Item &item) {
     auto &queue = state.queue;
     queue.push_back({{item}, 1});
@@ -589,7 +590,7 @@ private:
     return count;
   }
 
-  /// Does the first of what is owed, which is there.
+  /// Runs the first that is pending, which is there.
   void take(const ast::Stmt *stmt) {
     step(stmt->range);
     auto &queue = state.queue;

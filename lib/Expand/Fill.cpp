@@ -474,7 +474,7 @@ private:
       enter(rank, rank.next);
   }
 
-  /// All rows of the region are there: what is owed follows.
+  /// All rows of the region are there: what is pending follows.
   void leave(Rank &rank, Time now) {
     if (rank.numDeferred() != 0)
       return runDeferred(rank, now);

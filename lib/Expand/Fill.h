@@ -12,7 +12,7 @@ namespace ppcc {
 struct FillRegion {
   ActionId begin, end;
   KindId kind;                ///< What is left out.
-  std::optional<int64_t> lag; ///< So many may be owed.
+  std::optional<int64_t> lag; ///< So many may be pending.
   std::optional<int64_t> cap; ///< So many forwards may wait for their backward.
   SourceRange range;
 };

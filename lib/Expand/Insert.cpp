@@ -40,7 +40,7 @@ public:
         isPerStageOrRank(info.scope != KindScope::Microbatch) {
     for (KindId kind : insertion.anchors)
       isAnchor.set(kind.value);
-    // Those that it must stay behind, or in front of, when it is moved away
+    // Those that it must stay after, or before, when it is moved away
     // from its anchor.
     for (const KindRule &rule : info.rules)
       if (rule.isBefore != insertion.isBefore)
@@ -213,7 +213,7 @@ private:
     return -1;
   }
 
-  /// The item in front of which an action for the anchor `row` stands.
+  /// The item before which an action for the anchor `row` stands.
   uint32_t item(uint32_t row, int64_t distance, Key key) const {
     int64_t own = itemOfRow[row - firstRow], last = numItems;
     uint32_t limit = barrierOf.lookup(key); // Its item, and 1.

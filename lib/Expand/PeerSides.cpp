@@ -30,7 +30,7 @@ public:
   bool empty() const { return count == 0; }
 
   /// Runs the items of all ranks in one order that their data allows, early
-  /// ones first, and puts each far end behind all that its rank has run by
+  /// ones first, and puts each peer after all that its rank has run by
   /// then: all lists follow that order. What cannot run comes last; the checks
   /// say why.
   void place(const Program &costed) {

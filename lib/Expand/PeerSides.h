@@ -7,7 +7,7 @@
 namespace ppcc {
 
 /// Gives each action with an end on another rank its peer, the first stage that
-/// the rank hosts of the same pipe, and that rank a row of its own: behind what
+/// the rank hosts of the same pipe, and that rank a row of its own: after what
 /// it has run when the action begins, with the costs that `addCosts` gives. So
 /// all lists follow one order, in which the program can run. False after
 /// reports. O(actions log ranks) where there are some.

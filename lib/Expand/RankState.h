@@ -27,7 +27,7 @@ public:
   struct Entry {
     Chunk *chunk;
     uint32_t microbatch; ///< Counted from the first of the pipe.
-    KindId kind;         ///< What is owed.
+    KindId kind;         ///< What is pending.
     SourceLoc by;        ///< The action that left it behind.
     bool taken = false;
     uint32_t next = 0; ///< The place of the next of this chunk and microbatch;

@@ -20,7 +20,7 @@ struct Stop {
 /// The loop that a window is of.
 struct SteadyLoop {
   uint32_t loop = 0;        ///< Its statement,
-  PeelCounts peeled;        ///< iterations of it before and behind the window,
+  PeelCounts peeled;        ///< iterations of it before and after the window,
   int64_t unrollFactor = 0; ///< and in one of the window.
 };
 
@@ -57,7 +57,7 @@ public:
   /// Asks for more iterations of the loop before its window, in which what
   /// happens first comes to its end.
   [[noreturn]] void peelPrologue(SourceRange place, std::string why) const;
-  /// Asks for so many more iterations before the window, or behind it.
+  /// Asks for so many more iterations before the window, or after it.
   [[noreturn]] void peel(const SteadyLoop &of, int64_t before, int64_t behind,
                          SourceRange place, std::string why) const {
     throw Stop{peeledOutcome(of, before, behind, place, std::move(why))};

@@ -21,7 +21,7 @@ uint32_t Inserter::itemEnd(uint32_t row) const {
   return row;
 }
 
-/// The rows of the window of a row, up to the one behind the last.
+/// The rows of the window of a row, up to the one after the last.
 std::pair<uint32_t, uint32_t> Inserter::loopRange(uint32_t row) const {
   uint32_t begin = row;
   while (begin != 0 && rows[begin - 1].loop == rows[row].loop)
@@ -144,7 +144,7 @@ bool Inserter::hasBarrier(uint32_t begin, uint32_t end, const Row &anchor,
   return false;
 }
 
-/// Goes so many items from in front of row `from` on, to the border at most, or
+/// Goes so many items from before row `from` on, to the border at most, or
 /// up to a limit; `steps` are then those that are left.
 uint32_t Inserter::moved(uint32_t from, uint32_t border, const Row &anchor,
                          Affine of, int64_t &steps) {
@@ -180,7 +180,7 @@ void Inserter::place(uint32_t anchor, uint32_t from, int64_t steps) {
   placed.push_back({at, anchor, row});
 }
 
-/// Whether the anchor, behind a window, is like one in it whose action stands
+/// Whether the anchor, after a window, is like one in it whose action stands
 /// in the iteration before: so the last iteration has that of this one.
 bool Inserter::isPlacedByLoop(uint32_t anchor, uint32_t windowEnd) {
   uint32_t begin = loopRange(windowEnd - 1).first;
@@ -215,7 +215,7 @@ void Inserter::placeInLoop(uint32_t anchor, int64_t steps) {
   if (!back)
     stop(Kind::Undecided, insertion->item->range,
          "what is inserted moves into the next iteration of a loop");
-  // The first iteration's stands in front of the window,
+  // The first iteration's stands before the window,
   Affine of = row.microbatch;
   uint32_t border = begin;
   while (border != 0 && !isInLoop(border - 1))

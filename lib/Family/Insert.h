@@ -17,7 +17,7 @@ public:
 
 private:
   using Row = proof::Row;
-  /// What is inserted in front of row `at`, for an anchor.
+  /// What is inserted before row `at`, for an anchor.
   struct Placed {
     uint32_t at;
     uint32_t anchor;

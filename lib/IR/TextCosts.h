@@ -1,5 +1,5 @@
 // Reads what a program says about time and memory, from text: items that stand
-// behind the pipe and the action that they name.
+// after the pipe and the action that they name.
 #pragma once
 
 #include "TextHead.h"

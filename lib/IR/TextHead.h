@@ -6,7 +6,7 @@
 namespace ppcc {
 
 /// A head, and the text that it is read from, item by item. What refers to
-/// items that may stand behind it is checked at the end.
+/// items that may stand after it is checked at the end.
 struct TextHead {
   TextReader &in;
   Head &head;

@@ -87,7 +87,7 @@ public:
 private:
   struct Key {
     StringRef name;
-    std::function<void()> read; ///< Starts behind the key.
+    std::function<void()> read; ///< Starts after the key.
   };
 
   /// False, after a report, when the rest of it was given up.
@@ -105,7 +105,7 @@ private:
     return in.ok();
   }
 
-  /// A site may be called from one that stands behind it.
+  /// A site may be called from one that stands after it.
   void checkSites() {
     for (auto [i, at] : llvm::enumerate(siteRanges)) {
       uint32_t caller = head.sites[i + 1].caller.value;

@@ -1,5 +1,5 @@
 // Reads pipes, their edges and what these carry, from text. An edge stands
-// behind its pipe.
+// after its pipe.
 #pragma once
 
 #include "TextHead.h"

@@ -9,7 +9,7 @@
 namespace ppcc {
 
 /// A place in the text. `accept` takes what it asks for, if it is there;
-/// `expect` reports when it is not. Space and comments may stand in front of
+/// `expect` reports when it is not. Space and comments may stand before
 /// all but the single characters.
 ///
 /// When an item, or an action, cannot be read it is given up: until restart()
@@ -209,9 +209,9 @@ public:
 
   /// Moves to the end.
   void stop() { at = end; }
-  /// Moves behind the next `}`, and restarts.
+  /// Moves after the next `}`, and restarts.
   void skipPastBrace();
-  /// Moves behind the `}` that closes a block whose `{` has been taken. False
+  /// Moves after the `}` that closes a block whose `{` has been taken. False
   /// at the end.
   bool skipBlock();
 
@@ -270,7 +270,7 @@ private:
   SourceRange keyAt;
 };
 
-/// Reads what stands behind the head, into a program whose head is complete.
+/// Reads what stands after the head, into a program whose head is complete.
 /// `text` is behind the head of a program that stands in a file called
 /// `fileName`. O(bytes).
 void readRows(TextReader text, StringRef fileName, Program &program,

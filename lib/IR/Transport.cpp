@@ -26,7 +26,7 @@ SmallVector<StringRef> ppcc::transportNames() {
 
 StringRef ppcc::transportNameList() { return nameList + 1; }
 
-/// The number behind the colon of `name`, which a row that takes a capacity
+/// The number after the colon of `name`, which a row that takes a capacity
 /// asks for; nothing for any other text.
 static std::optional<uint32_t> capacityIn(StringRef name, StringRef rowName) {
   uint32_t capacity = 0;

@@ -31,7 +31,7 @@ public:
   }
 
 private:
-  /// False when the lines behind this one cannot be understood.
+  /// False when the lines after this one cannot be understood.
   bool readLine(StringRef line) {
     StringRef rest = line;
     uint32_t expected = cells.program.numRanks();

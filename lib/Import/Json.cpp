@@ -221,7 +221,7 @@ private:
       checkSites(places);
   }
 
-  /// A site may be called from one that stands behind it.
+  /// A site may be called from one that stands after it.
   void checkSites(ArrayRef<SourceRange> places) {
     for (auto [site, place] : llvm::drop_begin(llvm::zip(head.sites, places))) {
       if (diags.saturated())

@@ -137,7 +137,7 @@ void JsonReader::skip() {
     takeWord();
 }
 
-/// Moves behind the string that begins here; false when it has no end.
+/// Moves after the string that begins here; false when it has no end.
 bool JsonReader::passString() {
   while (++at != end && *at != '"')
     if (*at == '\\' && at + 1 != end)

@@ -71,7 +71,7 @@ public:
   void wrong(StringRef what, StringRef form);
   /// Reports that there is more than fits, and stops.
   void tooMany(uint64_t limit, StringRef what);
-  /// Reports what stands behind the value.
+  /// Reports what stands after the value.
   void expectEnd();
 
   // ---- Values, as they are ----

@@ -6,7 +6,7 @@
 namespace ppcc {
 
 /// ANTLR's error strategy with our diagnostics, and a recovery that knows where
-/// statements end: it goes on behind the next semicolon or block, so that each
+/// statements end: it goes on after the next semicolon or block, so that each
 /// mistake is one message.
 class SyntaxErrors : public antlr4::DefaultErrorStrategy {
 public:

@@ -30,7 +30,7 @@ enum class Role : uint8_t { Produces, Sends, Receives };
 /// rank.
 enum class Wait : uint8_t { None, Own, Link };
 
-/// The target is never before the source, and with times `wait` behind it.
+/// The target is never before the source, and with times `wait` after it.
 struct Relation {
   Event target,
       source; ///< The iteration of the source follows from the target's.

@@ -142,7 +142,7 @@ public:
   mutable bool hasFixedSites = true;
 
 private:
-  /// Messages behind a row in one iteration.
+  /// Messages after a row in one iteration.
   struct Gap {
     int64_t n, iteration;
     std::vector<Action> messages;
@@ -208,7 +208,7 @@ public:
       : RowClock(program, durations, times), completions(program.size()) {}
 
   void complete(ActionId row, Moment at) {
-    // A receive makes room for a send, which ends behind it.
+    // A receive makes room for a send, which ends after it.
     completions[row.value] = at + 2 * program.kindOf(row).isRecv();
   }
   void end(ActionId row, Moment at) {
@@ -400,7 +400,7 @@ std::vector<proof::Event> ppcc::cycleOf(const Template &family, int64_t n,
                      : fromEnd ? Affine{origin.iteration - n, 1, 0}
                                : origin.iteration});
   };
-  // Each blocked event waits for one of another row, which stands behind the
+  // Each blocked event waits for one of another row, which stands after the
   // next that is blocked.
   std::vector<EventGraph::Block> blocks = graph.shortestCycle();
   for (size_t i = 0; i != blocks.size(); ++i) {

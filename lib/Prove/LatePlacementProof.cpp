@@ -1,5 +1,5 @@
-// Whether the order `late` goes on: it places sends behind the item that makes
-// what they send, receives in front of the item that reads, with those that
+// Whether the order `late` goes on: it places sends after the item that makes
+// what they send, receives before the item that reads, with those that
 // its sender sent sooner.
 #include "PlacementProof.h"
 
@@ -64,7 +64,7 @@ private:
            !matchesPlan(rows, item, RowInIteration{end - 1, {-1, 0, 1}}, later,
                         withPrevious)))
         return false;
-      whole.hi = {}; // in the first what is in front of the window.
+      whole.hi = {}; // in the first what is before the window.
     }
     auto iterationOf = [&](uint32_t row) {
       return rows[row].loop == noLoop ? Affine() : lastIteration;

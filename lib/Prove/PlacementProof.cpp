@@ -506,8 +506,8 @@ bool isFollower(const Row &row, const KindTable &kinds) {
          isPlacedWithMessages(kinds[row.kind], kinds);
 }
 
-/// Whether a row stands right behind the only message of its rank that it
-/// follows, in front of a row that does not.
+/// Whether a row stands right after the only message of its rank that it
+/// follows, before a row that does not.
 bool isRightAfterMessage(const Template &program, ArrayRef<Row> rows,
                          size_t at) {
   const Topology &head = *program.head;

@@ -94,7 +94,7 @@ extrapolate(PeakUsage first, const PeakUsage &second, Extrapolation &line) {
 
 bool ProgramFamily::roll(uint64_t maxActions) {
   // What a rank holds at most is the largest of functions of n with whole
-  // slopes and constants up to `most`: behind twice as much it is always the
+  // slopes and constants up to `most`: after twice as much it is always the
   // same one. So it is with the loops that save the most.
   int64_t largest = 0;
   for (const auto &rows : programs->withMessages.ranks) {

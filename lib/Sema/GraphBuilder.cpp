@@ -19,7 +19,7 @@ struct LayerGraph {
   };
   struct GraphEdge {
     uint32_t from, to;
-    SourceRange range; ///< Of the node behind it.
+    SourceRange range; ///< Of the node after it.
   };
   std::vector<Node> nodes;
   std::vector<GraphEdge> edges; ///< In the end sorted by `to`.
@@ -170,9 +170,9 @@ private:
     return result;
   }
 
-  /// The nodes, each behind those that it needs or, turned round, that need it,
+  /// The nodes, each after those that it needs or, turned round, that need it,
   /// as near to their order as that allows; without those that stand in cycles
-  /// or behind some. O(n log n) for n nodes and arrows.
+  /// or after some. O(n log n) for n nodes and arrows.
   static std::vector<uint32_t> topologicalOrder(const LayerGraph &draft,
                                                 bool isReversed) {
     auto next = neighbours(draft, isReversed);
@@ -417,7 +417,7 @@ private:
   }
 
   /// Gives places to layers that say what they take, and not of which nodes:
-  /// in front of those with numbers, or behind, as the action comes to them.
+  /// before those with numbers, or after, as the action comes to them.
   void placeWhole(KindId kind, ArrayRef<PlacedLayer> stage,
                   NodePattern &pattern, PatternKeys &places) {
     bool isBehind = false;

@@ -149,7 +149,7 @@ private:
     }
   }
 
-  /// Makes what stands behind `begin` be there as often as a run says.
+  /// Makes what stands after `begin` be there as often as a run says.
   void repeat(const LayerRun &run, size_t begin, Sequence &to) {
     size_t size = to.size() - begin;
     int64_t count = 1;
@@ -329,7 +329,7 @@ private:
           ++stage;
       here += layer.countsTowardShare;
       seen += layer.countsTowardShare;
-      // What rides along behind the last one that counts ends the model.
+      // What rides along after the last one that counts ends the model.
       bool isEnd = !layer.countsTowardShare && seen == dealt;
       stages[isEnd ? stages.size() - 1 : stage].push_back(layer);
     }

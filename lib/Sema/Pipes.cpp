@@ -115,7 +115,7 @@ private:
       add(firstPipe[decl]);
     for (const PartName &part : schedule.parts)
       instance.parts.push_back({part.name.text.str(), {}});
-    // The pipes of loops have numbers behind those of all that has a name.
+    // The pipes of loops have numbers after those of all that has a name.
     for (auto [decl, slot] : llvm::enumerate(schedule.pipeSlots)) {
       if (!schedule.pipes[decl].loop)
         continue;

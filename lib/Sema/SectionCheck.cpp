@@ -235,7 +235,7 @@ private:
         reads(entry.text, section.parts, part);
   }
 
-  /// `above` are the parts that stand in front of `part`.
+  /// `above` are the parts that stand before `part`.
   void reads(const ast::Identifier &name, ArrayRef<PartDecl> above,
              PartDecl &part) {
     if (auto *found = findBy(above, name.text, nameOfPart))

@@ -9,7 +9,7 @@
 namespace ppcc::sema {
 
 /// Where a word is looked up: as a value, as what an expression calls, as a
-/// statement (an action or a block), behind `with`, `placement` or `import`.
+/// statement (an action or a block), after `with`, `placement` or `import`.
 enum class NameSpace : uint8_t {
   Value,
   Function,
@@ -114,7 +114,7 @@ public:
   void redefined(const ast::Identifier &name, SourceRange first);
   /// Enters what stands further down in this scope, to say more than "unknown".
   void declareForward(ArrayRef<const ast::Stmt *> items);
-  /// All names of a space, sorted, and behind them those of the language.
+  /// All names of a space, sorted, and after them those of the language.
   std::vector<StringRef> visible(NameSpace space) const;
 
   /// Reports what is no error but seems to be none that was meant: hidden and

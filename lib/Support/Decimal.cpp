@@ -15,7 +15,7 @@ std::optional<int64_t> decimal::parse(StringRef text, Scale scale) {
   return round(text, scale);
 }
 
-/// The first `count` of the digits, behind which zeros follow, as a number,
+/// The first `count` of the digits, after which zeros follow, as a number,
 /// rounded; nothing above `max`.
 static std::optional<int64_t> leading(const std::string &digits, int64_t count,
                                       int64_t max) {

@@ -30,7 +30,7 @@ struct Genome : WaitPolicy {
   bool onGrid = false; ///< Each action takes one slot, or its time.
   bool isStrict = false;
   /// By chunk, F and I: so much more than needed between stages of a chunk;
-  /// behind the stage before that is of another chunk. In slots, or halves of
+  /// after the stage before that is of another chunk. In slots, or halves of
   /// them off the grid.
   std::vector<uint8_t> hops, jumps;
   uint8_t stretch = 0; ///< Of the period, in 32nds.

@@ -156,7 +156,7 @@ private:
       shift(sequence, place - 1, std::min<size_t>(place - 1 + upTo(8), last));
       break;
     default: {
-      // The next W before it goes behind.
+      // The next W before it goes after.
       size_t from = place;
       while (from != 0 && partOf(sequence[from - 1]) != W)
         --from;

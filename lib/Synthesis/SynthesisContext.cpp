@@ -121,7 +121,7 @@ bool SynthesisContext::isInScope() {
   return true;
 }
 
-/// Whether ranks that have a limit hold as much behind a microbatch as before
+/// Whether ranks that have a limit hold as much after a microbatch as before
 /// it: else none can be kept.
 bool SynthesisContext::checkMemoryBalance(const Workload &load) {
   MemoryModel memory(program);

@@ -222,7 +222,7 @@ struct C10d::State {
     return {tensors.front(), std::move(work)};
   }
 
-  /// Messages of a rank come in order, so nothing is posted behind one whose
+  /// Messages of a rank come in order, so nothing is posted after one whose
   /// layout is not known.
   void postAhead(uint32_t from) {
     for (Receive &receive : sources[from]) {
@@ -250,7 +250,7 @@ struct C10d::State {
         std::string(static_cast<char *>(text.buffer.data_ptr()), size));
   }
 
-  /// A message behind its layout.
+  /// A message after its layout.
   Message<Tensors> receiveWithLayout(uint32_t from, const Transfer &sizeOf,
                                      milliseconds timeout, Tag tag) {
     TensorLayout layout = receiveLayout(from, sizeOf, timeout, tag);

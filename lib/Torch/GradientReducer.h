@@ -10,7 +10,7 @@ class GradientReducer {
 public:
   virtual ~GradientReducer() = default;
 
-  /// An action that sums the gradients of a stage has been reached: behind the
+  /// An action that sums the gradients of a stage has been reached: after the
   /// last one of the stage, they are handed over. Does not wait.
   virtual void begin(uint8_t pipe, uint16_t stage) = 0;
   /// Hands over what has not been, and gives the rank's weights their sums.

@@ -84,8 +84,8 @@ public:
     stream = found->second;
   }
 
-  /// Calls `copy` so that it runs there, behind what was computed so far and
-  /// behind `earlier`; gives the event of its end.
+  /// Calls `copy` so that it runs there, after what was computed so far and
+  /// after `earlier`; gives the event of its end.
   template <class Copy>
   std::shared_ptr<c10::Event> run(Copy copy, c10::Event *earlier = nullptr) {
     if (!stream) {

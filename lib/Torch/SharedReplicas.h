@@ -38,7 +38,7 @@ countReductions(const TorchStage &stage);
 void checkReductions(const TorchStage &stage, const SharedReplicas &places);
 
 /// For steps that ask all ranks for the norm: throws Error when a rank does
-/// behind its step what another must do with it ahead, and so would wait for
+/// after its step what another must do with it ahead, and so would wait for
 /// ever. O(actions of all ranks).
 void checkStepIsBarrier(const TorchStage &stage);
 

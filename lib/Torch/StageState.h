@@ -119,7 +119,7 @@ struct TorchStage::State {
     return modules.at({work.pipe, work.stage});
   }
 
-  /// Runs the module, and behind the last stage the loss.
+  /// Runs the module, and after the last stage the loss.
   Tensors compute(const ActionContext &work, const Tensors &inputs) const {
     return rt::compute([&] { return computeLoss(work, inputs); });
   }

@@ -24,7 +24,7 @@ public:
   /// Of the label and all tensors.
   int64_t numBytes() const;
 
-  /// The tensors, copied into one buffer behind room for a label.
+  /// The tensors, copied into one buffer after room for a label.
   at::Tensor pack(const Tensors &tensors) const;
   /// What pack() put in, as views of the buffer.
   Tensors unpack(const at::Tensor &buffer) const;

@@ -16,7 +16,7 @@ public:
               uint32_t numLayers)
       : options(options), vocabulary(vocabulary), numLayers(numLayers) {}
 
-  /// A stage: its share of the layers, before the first the embedding, behind
+  /// A stage: its share of the layers, before the first the embedding, after
   /// the last the head, which is tied to the embedding. Between stages go two
   /// tensors: what the layers make, and the embedding, of which each layer adds
   /// a part. What several stages give is summed.

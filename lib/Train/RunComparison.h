@@ -15,7 +15,7 @@ namespace ppcc {
 /// The microbatches of all pipes.
 uint64_t countMicrobatches(const rt::Program &program);
 
-/// The first number behind those of all microbatches.
+/// The first number after those of all microbatches.
 uint32_t microbatchesEnd(const rt::Program &program);
 
 /// Puts the losses of microbatches together, from whoever tells them. The loss

@@ -10,7 +10,7 @@ using namespace ppcc;
 namespace {
 
 /// Under one queue a rank, or one stream, batches of neighbours add no
-/// deadlock: what a rank does behind a batch reaches others by messages that
+/// deadlock: what a rank does after a batch reaches others by messages that
 /// are queued behind it too. With a stream for each peer it can reach them past
 /// the batch, on another stream, and the batch may wait for just that.
 class Batches {

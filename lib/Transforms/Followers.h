@@ -7,8 +7,8 @@ namespace ppcc {
 
 /// Puts what `place` makes of a program, with its messages, in its place.
 ///
-/// `place` does not see the rows that must stand behind a message of their
-/// stage, by a rule of their kind. Each comes back behind the last message that
+/// `place` does not see the rows that must stand after a message of their
+/// stage, by a rule of their kind. Each comes back after the last message that
 /// it follows; at the end of its rank where there is none, for Verify to
 /// report. O(actions).
 PassResult placeAroundFollowers(

@@ -9,7 +9,7 @@
 // when no order ends.
 // Invariant: a message has one send, on the rank of its producer, and one
 // receive, on the rank of its reader. Actions that must follow messages are put
-// back behind those (Followers.h); the others keep their order.
+// back after those (Followers.h); the others keep their order.
 // Cost: that of the planner. `best` adds one simulation for each order and
 // transport, and rejects programs with more than maxActionsForBest actions.
 // Example: P = 2, M = 1, with each planner:

@@ -49,7 +49,7 @@ private:
                        producer.microbatch, slotBit);
   }
 
-  /// Puts a message, if it is the first of its number, behind those that its
+  /// Puts a message, if it is the first of its number, after those that its
   /// rank sends the same way before.
   void enqueue(Sent one) {
     Action producer = program[one.producer];

@@ -98,7 +98,7 @@ private:
   /// The step before which `to` receives what `producer` makes for `reader`.
   ///
   /// In a ring all ranks turn together: the n-th forward of a rank is a turn
-  /// behind that of the rank before it, the n-th backward a turn behind that of
+  /// after that of the rank before it, the n-th backward a turn after that of
   /// the rank after it. A message is received in the turn that sends it, also
   /// when it is needed later, so that its call is the other end of the
   /// sender's.

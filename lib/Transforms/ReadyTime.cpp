@@ -94,7 +94,7 @@ private:
   void start(RankId rank) {
     if (!inboxes.isReady(rank))
       return;
-    // Even what costs nothing ends behind its inputs, so that the order of the
+    // Even what costs nothing ends after its inputs, so that the order of the
     // ends is one in which the items can run.
     Time time = std::max<Time>(
         plan.durations.of(program, inboxes.begin(rank), inboxes.end(rank)), 1);

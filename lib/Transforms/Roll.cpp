@@ -40,7 +40,7 @@ public:
   uint32_t size() const { return symbols.size(); }
   uint64_t operator[](uint32_t i) const { return symbols[i]; }
 
-  /// The length that what begins at `i` and at `j`, behind it, have in common.
+  /// The length that what begins at `i` and at `j`, after it, have in common.
   uint32_t extendRight(uint32_t i, uint32_t j) const {
     return longest(size() - j, [&](uint32_t length) {
       return hash(i, i + length) == hash(j, j + length);
@@ -225,7 +225,7 @@ private:
     }
   }
 
-  /// Whether the rest from `i` on comes before that from `j` on, behind it.
+  /// Whether the rest from `i` on comes before that from `j` on, after it.
   bool precedes(uint32_t i, uint32_t j, bool reversedOrder) const {
     uint32_t same = sequence->extendRight(i, j);
     if (j + same == sequence->size())
@@ -255,7 +255,7 @@ private:
     push({begin, end, period});
   }
 
-  /// A loop holds whole groups, so a joined row behind it would belong to it.
+  /// A loop holds whole groups, so a joined row after it would belong to it.
   void push(Repeat repeat) {
     repeat.begin = groupFrom[repeat.begin];
     repeat.end = groupUpTo[repeat.end];
@@ -309,7 +309,7 @@ private:
   ArrayRef<uint32_t> siteOf;
   std::vector<uint32_t> numbers; ///< By row.
   std::vector<uint64_t> symbols; ///< By row.
-  /// By row, and behind the last: the first begin of a group from there on, and
+  /// By row, and after the last: the first begin of a group from there on, and
   /// the last up to there.
   std::vector<uint32_t> groupFrom, groupUpTo;
   std::optional<Sequence> sequence;

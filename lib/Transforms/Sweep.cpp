@@ -1,5 +1,5 @@
-// Places messages as PyTorch's _add_send_recv and d9d do: behind the item that
-// makes them, and on the rank that reads them behind all that it has run by
+// Places messages as PyTorch's _add_send_recv and d9d do: after the item that
+// makes them, and on the rank that reads them after all that it has run by
 // then.
 #include "CommPlan.h"
 #include "Prefetch.h"

@@ -8,7 +8,7 @@
 
 namespace ppcc {
 
-/// " of pipe `down`", behind what has a pipe; nothing when there is but one.
+/// " of pipe `down`", after what has a pipe; nothing when there is but one.
 inline std::string ofPipe(const Program &program, PipeId pipe) {
   return program.pipes().size() == 1
              ? ""

@@ -1,4 +1,4 @@
-// What the checks share that tell of cycles of waits.
+// What the checks that report cycles of waits share.
 #pragma once
 
 #include "CheckerBase.h"

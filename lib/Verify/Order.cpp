@@ -1,4 +1,4 @@
-// Checks that on its rank an action stands behind those of its own stage that
+// Checks that on its rank an action stands after those of its own stage that
 // it needs.
 #include "CheckerBase.h"
 #include "ppcc/Analysis/Dependences.h"

@@ -19,7 +19,7 @@ struct Bubble {
   Time begin = 0, end = 0;
   BubbleCause cause = BubbleCause::End;
   RankId awaited; ///< Of BubbleCause::Rank.
-  PhaseId phase;  ///< Of the action behind it; that of the last at the end.
+  PhaseId phase;  ///< Of the action after it; that of the last at the end.
 };
 
 /// Explains bubbles by the causes in a simulation. 4 bytes a row.

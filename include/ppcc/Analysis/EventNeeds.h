@@ -307,7 +307,7 @@ bool EventNeeds::forEachNeed(ActionId row, uint32_t before, uint32_t &rule,
   return visitRules();
 }
 
-/// How long before the end of the row in front of it, or of its group, a send
+/// How long before the end of the row before it, or of its group, a send
 /// is issued.
 template <class Clock>
 Time EventNeeds::sendLead(ActionId row, uint32_t issuedAfter,

@@ -492,7 +492,7 @@ template <class Clock> void EventRun<Clock>::end(ActionId row, Moment at) {
   }
 }
 
-/// Goes to the unit behind that of `row`, which ended.
+/// Goes to the unit after that of `row`, which ended.
 template <class Clock>
 void EventRun<Clock>::advance(uint32_t number, ActionId row, Moment at) {
   queues[number].free = clock.free(at, row);

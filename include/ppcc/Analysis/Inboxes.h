@@ -37,7 +37,7 @@ public:
   /// Lets a rank go on that waits for another one alone, when nothing else can:
   /// where lanes cross. Its number, if there is one.
   std::optional<RankId> release();
-  /// Goes to the item behind the next one.
+  /// Goes to the item after the next one.
   void advance(RankId rank);
 
   /// Hands a result of `producer` to `rank`, which hosts its reader. True when

@@ -105,7 +105,7 @@ private:
   template <class Visit> void forEachEvent(RankId rank, Visit visit) const;
   void recordRestores(RankId rank);
   Amount restoredOf(const Action &action) const;
-  /// What an action of a rank takes; the far end takes what the other gives.
+  /// What an action of a rank takes; the peer takes what the other gives.
   Amount takenBy(const Action &action, RankId rank) const {
     Amount amount = costs.of(action);
     return program.isPeerSide(action, rank) ? -amount : amount;

@@ -42,7 +42,7 @@ private:
 };
 
 /// By row: the last action of the rank's own queue before the group of one that
-/// runs beside it, which is issued behind it; noRow for other rows. The own
+/// runs beside it, which is issued after it; noRow for other rows. The own
 /// queue is that of the compute actions, or, with one queue, of messages too.
 /// O(actions).
 std::vector<uint32_t> issuePredecessors(const Program &program,

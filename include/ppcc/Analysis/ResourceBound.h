@@ -49,7 +49,7 @@ struct UncontendedTimes {
 
 /// The largest of the bounds that follow from each rank by itself: that it
 /// works one action after another, from when it can begin, until what others
-/// do behind it ends, and what fits its room meanwhile. O(stages + edges +
+/// do after it ends, and what fits its room meanwhile. O(stages + edges +
 /// in-flight microbatches of ranks).
 ResourceBound resourceBound(const Workload &load,
                             Objective objective = Objective::Makespan);

@@ -17,7 +17,7 @@ public:
 
   /// The rows of its rank that must have ended before `row` starts, beside
   /// those that fill the slots that it reads. Where a
-  /// kind has a cap, those that make room for the ones in front of `row`, too.
+  /// kind has a cap, those that make room for the ones before `row`, too.
   ArrayRef<ActionId> neededBy(ActionId row) const {
     if (starts.empty())
       return {};

@@ -32,7 +32,7 @@ public:
   template <class Visitor> std::optional<RankId> run(Visitor &visitor) {
     for (RankId rank : inboxes.program.ranks())
       wake(rank);
-    // One pass over the set is one sweep: a rank that becomes ready behind the
+    // One pass over the set is one sweep: a rank that becomes ready after the
     // scan waits for the next.
     for (int rank = first(); rank != -1;) {
       visit(RankId(rank), visitor);

@@ -117,7 +117,7 @@ private:
     mutable std::vector<uint32_t> lineStarts;
   };
   /// For all files together: their places are 32 bits, and what is added has
-  /// room behind them.
+  /// room after them.
   static constexpr size_t maxAddressableBytes =
       UINT32_MAX - (uint32_t(1) << 24);
 

@@ -107,7 +107,7 @@ struct Request {
   std::string model, cluster;
   std::vector<sema::ParamValue> params;
   bool ignoresUnknownParams = false; ///< Some may be for other schedules.
-  std::vector<std::string> rules;    ///< To follow, as behind `with`.
+  std::vector<std::string> rules;    ///< To follow, as after `with`.
   std::string ruleFile = "std.pp";
   std::string layout; ///< Stands for that of the schedule; empty for none.
   CommRequest comm;

@@ -36,7 +36,7 @@ public:
   const Declaration *meaning(StringRef word) const;
   /// The words that mean a declaration, itself among them.
   std::vector<StringRef> occurrences(const Declaration &of) const;
-  /// The word that a byte of the text lies in, or just behind; empty for none.
+  /// The word that a byte of the text lies in, or just after; empty for none.
   StringRef wordAt(size_t offset) const;
   /// The comment that stands above a declaration, without its slashes.
   std::string comment(const Declaration &of) const;

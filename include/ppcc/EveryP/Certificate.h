@@ -12,7 +12,7 @@ struct RowRef {
 };
 
 /// Actions of one rank, from the first iteration of one to the last of the
-/// other, that with what must be before and behind take as long as the
+/// other, that with what must be before and after take as long as the
 /// makespan.
 struct Witness {
   uint32_t rankClass = 0;

@@ -76,7 +76,7 @@ enum class Collective : uint8_t {
   From,     ///< The same the other way.
 };
 
-/// What an action stands behind, or in front of: those of `kinds` that belong
+/// What an action stands after, or before: those of `kinds` that belong
 /// to the same stage and microbatch, as far as both have them. There is one at
 /// least.
 struct KindRule {

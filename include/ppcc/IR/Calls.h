@@ -11,7 +11,7 @@ ArrayRef<StringRef> callStyleNames();
 std::optional<CallStyle> findCallStyle(StringRef name);
 
 /// What a rank does between two calls: an action, a group, or with CallStyle
-/// `Ring` also a forward and the backward directly behind it in its phase.
+/// `Ring` also a forward and the backward directly after it in its phase.
 struct Step {
   ActionId begin, end;
   uint8_t slots = 0; ///< Of what it makes, those that stages hand on; none for
@@ -24,7 +24,7 @@ Step stepAt(const Program &program, RankId rank, ActionId row, CallStyle style);
 /// Tells the names of the calls of one rank.
 ///
 /// A call is a group of sends and receives, a batch; with a style also a single
-/// one. With `Ring` its name follows from the steps before and behind it,
+/// one. With `Ring` its name follows from the steps before and after it,
 /// otherwise from what it holds. O(rows of the rank) for all calls together.
 class CallNames {
 public:

@@ -7,7 +7,7 @@
 
 namespace ppcc {
 
-/// Declares kinds, which may name others that are declared behind them.
+/// Declares kinds, which may name others that are declared after them.
 class KindDeclarations {
 public:
   explicit KindDeclarations(KindTable &kinds) : kinds(kinds) {}

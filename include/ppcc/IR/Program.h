@@ -92,7 +92,7 @@ public:
   /// The first row that sends or receives. O(actions).
   std::optional<ActionId> firstMessage() const;
 
-  /// Whether a row of `rank` is the far end of an action between two ranks.
+  /// Whether a row of `rank` is the peer side of an action between two ranks.
   bool isPeerSide(const Action &action, RankId rank) const {
     return kindOf(action).isMove() &&
            rankOfStage(action.pipe, action.stage) != rank;
@@ -151,7 +151,7 @@ private:
 };
 
 /// `0F3`, or `0SEND_F3>7` for a message along a skip edge (the peer of a
-/// receive stands behind `<`); `0REDUCE_GRAD` for an action of a stage, `STEP`
+/// receive stands after `<`); `0REDUCE_GRAD` for an action of a stage, `STEP`
 /// for one of a rank.
 std::string cell(const Program &program, const Action &action);
 inline std::string cell(const Program &program, ActionId row) {

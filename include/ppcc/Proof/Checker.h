@@ -47,7 +47,7 @@ public:
   virtual Finding checkComplete() const = 0;
   /// Whether the two ranks of each lane have its messages in one order.
   virtual Finding checkMatching() const = 0;
-  /// Whether each event is at least 1 behind all that it waits for: then no
+  /// Whether each event is at least 1 after all that it waits for: then no
   /// rank waits for itself.
   virtual Finding checkAcyclic(const Times &order) const = 0;
   /// The makespan, where `times` respect all waits, and what actions and

@@ -73,7 +73,7 @@ private:
     return (row.microbatch - pipe.firstMicrobatch) % pipe.slices;
   }
 
-  /// The slices behind it hand back gradients first.
+  /// The slices after it hand back gradients first.
   void checkNextSlice(const Row &row, const StageWiring &stage) {
     if (sliceOf(row) + 1 == program.pipes[row.pipe].slices)
       return;

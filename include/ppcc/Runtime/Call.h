@@ -55,7 +55,7 @@ template <Stage S> struct Call {
   const Operation *operation = nullptr;
   const ActionDescriptor *descriptor = nullptr;
   /// Behind the cells of what it reads: that of the output, or of the gradient
-  /// for each input; and behind these.
+  /// for each input; and after these.
   ValueCell<Value> **outputs = nullptr, **end = nullptr;
   Value unroutedValue{}; ///< What it made for nobody, or moves between ranks.
   std::exception_ptr failure;     ///< Of a call in another thread.

@@ -12,7 +12,7 @@ namespace ppcc::rt {
 
 using std::chrono::milliseconds;
 
-/// Texts, characters and numbers, one behind another.
+/// Texts, characters and numbers, one after another.
 template <class... Parts> std::string concat(const Parts &...parts) {
   std::string all;
   auto add = [&](const auto &part) {

@@ -261,7 +261,7 @@ private:
                   string(*mnemonic), "` is there twice");
       kinds.push_back(kind(item, *mnemonic));
     }
-    // Kinds may name those behind them.
+    // Kinds may name those after them.
     for (size_t i = 0; i != kinds.size(); ++i)
       if (const json *mnemonic = find(value[i], "restores")) {
         const Kind *restored = findKind(string(*mnemonic), kinds);

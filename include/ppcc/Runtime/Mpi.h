@@ -169,7 +169,7 @@ public:
     leak(std::move(sent));
   }
 
-  /// Brings what all ranks recorded to rank 0. Collective, behind runs that
+  /// Brings what all ranks recorded to rank 0. Collective, after runs that
   /// went well. Times of other machines are put right by the difference of the
   /// clocks, which is known to half of the shortest of some round trips.
   void gather(Trace &trace) {
@@ -226,7 +226,7 @@ public:
     MPI_Type_free(&record);
   }
 
-  /// Ends all processes, behind run()'s exception: gives the other ranks
+  /// Ends all processes, after run()'s exception: gives the other ranks
   /// `grace` to report theirs, then calls MPI_Abort. MPI cannot be finalized
   /// after a failure, as there are messages that nobody will receive.
   [[noreturn]] void abort(int code,

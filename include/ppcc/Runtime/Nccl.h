@@ -12,7 +12,7 @@ namespace ppcc::rt {
 /// program is proven for `stream-per-edge`, one for each directed edge, each on
 /// its stream. The bytes of values (Bytes<Value>) lie on the device, and stay
 /// where they are when a value is moved. A value that is destroyed must give
-/// its memory back behind what stream(0) holds by then.
+/// its memory back after what stream(0) holds by then.
 ///
 /// Messages have no tags: they match by their order, which the compiler proved,
 /// and the stage must say the size of each (`messageBytes`; of what actions
@@ -233,7 +233,7 @@ public:
   }
 
 private:
-  /// The event is recorded behind the message.
+  /// The event is recorded after the message.
   using Transfer = rt::Transfer<Value, cudaEvent_t>;
 
   static void record(cudaEvent_t event, cudaStream_t stream) {

@@ -50,7 +50,7 @@ void waitUntil(milliseconds timeout, Done done, Listen checkPeerFailure) {
   }
 }
 
-/// The texts of the ranks, which were gathered one behind another.
+/// The texts of the ranks, which were gathered one after another.
 inline std::vector<std::string> splitEqually(const std::string &all,
                                              size_t size) {
   std::vector<std::string> texts;

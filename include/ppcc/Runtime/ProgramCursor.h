@@ -19,9 +19,9 @@ public:
 
   /// Goes to the first operation, when all are linked.
   void rewind() { enter(0); }
-  /// The next operation; null behind the last.
+  /// The next operation; null after the last.
   const Operation *next() const { return at; }
-  /// Goes behind the next item, of which this is the end.
+  /// Goes after the next item, of which this is the end.
   void advanceTo(const Operation *end) {
     at = end;
     if (at == iterationEnd)

@@ -55,7 +55,7 @@ struct ActionContext {
   bool isLast() const { return !program->pipes[pipe].hasReaders(stage); }
 };
 
-/// The outputs that a forward reads, by stage: one, more behind skip edges, or
+/// The outputs that a forward reads, by stage: one, more after skip edges, or
 /// none.
 template <class Value> class Inputs {
 public:

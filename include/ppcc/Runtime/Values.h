@@ -129,7 +129,7 @@ struct Ring {
 template <class Value> struct alignas(64) ValueCell : Message<Value> {
   uint32_t readers = 0;   ///< Actions that have still to read it; 0: not here.
   uint32_t source = none; ///< The number of the rank it comes from.
-  ValueCell *next = nullptr; ///< The receive posted behind it, from its source.
+  ValueCell *next = nullptr; ///< The receive posted after it, from its source.
   ValueCell *batch =
       nullptr; ///< The next of those whose receives end together.
 

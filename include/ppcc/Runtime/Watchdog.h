@@ -58,7 +58,7 @@ public:
       thread.join();
   }
 
-  /// The thread is here. A store, but for the first time behind rest().
+  /// The thread is here. A store, but for the first time after rest().
   void heartbeat() {
     state->heartbeats.fetch_add(1, std::memory_order_relaxed);
     if (!state->isWatched.load(std::memory_order_relaxed))

@@ -107,7 +107,7 @@ public:
   };
   Value &local(uint32_t slot) { return stack[base + slot]; }
 
-  /// A list as a value. It is there until what was made behind mark() is given
+  /// A list as a value. It is there until what was made after mark() is given
   /// up.
   Value makeList(ArrayRef<Value> elements);
   ArrayRef<Value> elements(Value list) const {

@@ -33,7 +33,7 @@ struct Owner {
   const Declaration *declaration = nullptr;
 };
 std::vector<Owner> ownersOf(const Selection &selection);
-/// Whether some owner has a parameter of the name, as behind `-D`.
+/// Whether some owner has a parameter of the name, as after `-D`.
 bool hasParameter(StringRef name, ArrayRef<Owner> owners);
 
 /// A rule with values for its parameters.

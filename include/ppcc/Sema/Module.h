@@ -130,11 +130,11 @@ struct Application {
   std::vector<const ast::Expr *> args; ///< By parameter; null for the default.
 };
 
-/// What a declaration of an action says by expressions; null when untold.
+/// What a declaration of an action says by expressions; null when not given.
 struct KindCosts {
   KindId kind;
   const ast::Expr *time = nullptr, *memory = nullptr;
-  const ast::Expr *peerRankExpr = nullptr; ///< Where its far end is,
+  const ast::Expr *peerRankExpr = nullptr; ///< Where its peer is,
   uint32_t numLocals = 1;                  ///< by the rank in slot 0.
 };
 
@@ -267,7 +267,7 @@ struct Module {
   std::vector<Schedule> known;     ///< Those of all files.
   std::vector<Rule> rules;
   std::vector<Application> applications; ///< Those of files: for all schedules,
-                                         ///< behind their own.
+                                         ///< after their own.
   KindTable kinds;                       ///< Those that some file declares too.
   std::vector<KindCosts> kindCosts;
   uint32_t numLocals = 0; ///< Of what stands in files.

@@ -8,7 +8,7 @@ namespace ppcc::decimal {
 /// A sum of decimals that were read; it cannot overflow.
 using Sum = __int128;
 
-/// The range of a number: `places` behind the point, at most `max` of the last
+/// The range of a number: `places` after the point, at most `max` of the last
 /// place.
 struct Scale {
   unsigned places;

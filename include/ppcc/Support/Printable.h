@@ -10,7 +10,7 @@ namespace ppcc {
 /// direction of what follows, `\xFF` for bytes that are no UTF-8.
 std::string printable(StringRef text);
 
-/// What such an escape stands for, or `\\` or `\"`, taken off the text behind
+/// What such an escape stands for, or `\\` or `\"`, taken off the text after
 /// its backslash; nothing, and a letter taken, where it is none.
 std::optional<std::string> takeEscape(StringRef &text);
 

@@ -14,7 +14,7 @@ namespace ppcc::rt {
 /// goes to all, the same to the bit, so that equal optimizers keep them equal.
 ///
 /// Where the program has actions that sum gradients (ActionRole), a stage hands
-/// its own over behind the last of them. The sums are there ahead of the
+/// its own over after the last of them. The sums are there ahead of the
 /// program's step, or in reduceGradients(). A program that steps must have
 /// actions that connect all places of each weight.
 ///

@@ -129,7 +129,7 @@ struct TorchOptions {
   /// By letters: further actions of the program, or what is to happen in place
   /// of the stage's own.
   std::map<std::string, TorchAction> actions;
-  /// Called behind each action that the stage performs.
+  /// Called after each action that the stage performs.
   std::function<void(const ActionContext &)> afterEachAction;
 };
 

@@ -13,7 +13,7 @@ Check verifyCompleteness; ///< Each stage does its work once for each
                           ///< microbatch.
 Check verifyPlacement;    ///< Each action is on the rank of its stage.
 Check verifyStages;       ///< No stage stands apart from the others.
-Check verifyOrder;        ///< On its rank an action stands behind those of its
+Check verifyOrder;        ///< On its rank an action stands after those of its
                           ///< stage that it needs.
 Check verifyGroups;       ///< The members of an overlap group need nothing of
                           ///< each other.
