@@ -49,8 +49,10 @@ void addCost(StringRef text, DiagnosticEngine &diags, Program &program,
   auto setting = findNamed(name, program.kinds());
   if (!setting) {
     std::vector<std::string> names = costNames(program.kinds());
-    return diags.refuse<diag::CostsUnknown>(Location("--cost"), "cost", name,
-                                            didYouMean(name, namesIn(names)));
+    std::string meant = didYouMean(name, namesIn(names));
+    return diags.refuse<diag::CostsUnknown>(
+        Location("--cost"), "cost", name,
+        meant.empty() ? "; expected one of " + llvm::join(names, ", ") : meant);
   }
   const CostRow &row = rowOf(setting->what);
   auto number = row.number.parse(value);

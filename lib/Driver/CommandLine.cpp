@@ -105,9 +105,16 @@ std::string OptionParser::Impl::unknownOption() const {
       i += name == arg && option->get_items_expected_max() != 0;
     } else if (arg.starts_with("-") && arg.size() != 1) {
       std::string others = commandsWith(name);
+      if (!others.empty())
+        return "unknown option " + arg.str() + "; " + others;
+      std::vector<std::string> longer;
+      for (const std::string &known : names)
+        if (name.size() > 4 && StringRef(known).starts_with(name))
+          longer.push_back("`" + known + "`");
       return "unknown option " + arg.str() +
-             (others.empty() ? didYouMean(name, namesIn(names))
-                             : "; " + others);
+             (longer.empty()
+                  ? didYouMean(name, namesIn(names))
+                  : "; did you mean " + llvm::join(longer, " or ") + "?");
     }
   }
   return "";
@@ -356,6 +363,14 @@ std::optional<int> OptionParser::parse() {
   } catch (const CLI::CallForAllHelp &) {
     impl->out << impl->help(/*all=*/true);
     return Success;
+  } catch (const CLI::ExtrasError &error) {
+    // `ppcc rport my.pp`: the first of two inputs is no file, but a command.
+    std::string meant;
+    if (impl->app.get_name() == "ppcc" && args.size() > 2)
+      meant = didYouMean(args[1], namesIn(commands(), &Command::name));
+    return usageError(meant.empty() ? error.what()
+                                    : "unknown command `" +
+                                          std::string(args[1]) + "`" + meant);
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0) { // --version.
       std::ostringstream text, unused;

@@ -23,7 +23,7 @@ schedule @(P: int >= 1 = 4, M: int >= 1 = 8) {
   // What each rank runs, in this order; ppcc puts in the messages. F is a
   // forward, B a backward, each of the next microbatch.
   on rank r {
-    // Rank r runs ahead of the ranks behind it, so that they have work.
+    // Rank r runs ahead of the ranks after it, so that they have work.
     let w = min(P - 1 - r, M);
     phase warmup   { repeat w     { F; } }
     phase steady   { repeat M - w { F; B; } }
@@ -74,13 +74,16 @@ int ppcc::runNew(const Invocation &call) {
   parser.positional("NAME", name, "Of the schedule", /*isRequired=*/true);
   if (std::optional<int> code = parser.parse())
     return *code;
-  bool isName = !name.empty() && !llvm::isDigit(name[0]) &&
-                llvm::all_of(name, editor::isWordCharacter);
-  if (!isName || llvm::is_contained(keywords(), name))
+  StringRef broken = name.empty()             ? "it is empty"
+                     : llvm::isDigit(name[0]) ? "it begins with a digit"
+                     : !llvm::all_of(name, editor::isWordCharacter)
+                         ? "only letters, digits and `_` may stand in it"
+                     : llvm::is_contained(keywords(), name)
+                         ? "it is a word of the language"
+                         : "";
+  if (!broken.empty())
     return parser.usageError(
-        "`" + name +
-        "` cannot be the name of a schedule: "
-        "letters, digits and `_`, and no word of the language");
+        fmt::format("`{}` cannot be the name of a schedule: {}", name, broken));
   auto session = consoleSession(call, console);
   std::vector<std::pair<std::string, StringRef>> files = {
       {name + ".pp", schedule}, {name + ".test", test}};

@@ -48,8 +48,7 @@ void AffineDomain::split(Affine x, __int128 root, bool isPoint,
                          SourceRange place) const {
   if (x.j == 0)
     stop(Outcome::Kind::CaseSplit, place,
-         "it depends on the number of microbatches",
-         std::max<int64_t>(root, 1));
+         "it depends on the parameter of `--for`", std::max<int64_t>(root, 1));
   bool fromBegin = x.n == 0, fromEnd = x.n == -x.j;
   if (!fromBegin && !fromEnd)
     stop(Outcome::Kind::Undecided, place,

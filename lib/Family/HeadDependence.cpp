@@ -15,7 +15,8 @@ public:
   void refuse(const ast::Expr *expr) {
     if (usesFreeParameter(expr))
       stop(Outcome::Kind::Undecided, expr->range,
-           "the head depends on the number of microbatches here");
+           "only `microbatches` and the bodies of ranks may depend on the "
+           "parameter of `--for`");
   }
 
   void refuse(const ast::Stmt *stmt) {

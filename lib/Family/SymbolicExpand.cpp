@@ -3,7 +3,7 @@
 //
 // Algorithm: symbolic execution (King 1976) of `on rank` on numbers
 // c + a n + b j. A loop whose trip count grows with n is peeled into prologue,
-// steady state and epilogue (modulo scheduling, Rau 1994). An iteration behind
+// steady state and epilogue (modulo scheduling, Rau 1994). An iteration after
 // the prologue yields the change of the state. The symbolic iteration j is the
 // inductive step: from state + j change it must reach state + (j + 1) change.
 // Where answers differ between n or iterations, AffineDomain throws a case
@@ -100,7 +100,7 @@ private:
     int64_t to = evalInt(decl.loop->to).c;
     for (iteration = evalInt(decl.loop->from); iteration.c < to;
          ++iteration.c) {
-      // Their numbers stand behind those of all that has a name.
+      // Their numbers stand after those of all that has a name.
       made.push_back(
           int64_t(schedule.pipes.size() + schedule.parts.size() + loopPipes++));
       add();
@@ -276,7 +276,7 @@ private:
       Affine change = b - a;
       if (!change.isConstant())
         stop(Kind::Undecided, stmt->range,
-             "what a loop changes depends on the number of microbatches");
+             "what a loop changes depends on the parameter of `--for`");
       return change;
     };
     for (size_t i = 0; i != change.issued.size(); ++i)

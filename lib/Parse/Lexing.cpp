@@ -84,8 +84,8 @@ private:
   unsigned depth = 0;
 };
 
-/// Reports a character that no token begins with. The operator that is meant,
-/// if it is one of other languages; else nothing.
+/// Reports a character that no token begins with. What is meant, if it is of
+/// other languages or typeset; else nothing.
 StringRef reportUnknown(const SourceToken &token, DiagnosticEngine &diags) {
   auto builder = diags.report<diag::UnknownCharacter>(
       token.range, fmt::format("`{}`", token.text()));
@@ -93,6 +93,8 @@ StringRef reportUnknown(const SourceToken &token, DiagnosticEngine &diags) {
                         .Case("!", "not")
                         .Case("&", "and")
                         .Case("|", "or")
+                        .Cases("\u2212", "\u2013", "-") // Minus, en dash.
+                        .Case("#", "//")
                         .Default("");
   if (!meant.empty())
     builder.note({}, "did you mean `{}`?", meant);
@@ -120,6 +122,13 @@ TokenList ppcc::lex(antlr4::Lexer &lexer, const TokenOrigin &origin,
       bool isFirst = range.begin != endOfUnknown; // Of a run: one message.
       text = isFirst ? reportUnknown(*token, diags) : "";
       endOfUnknown = range.end;
+      if (text == "//") { // The comment is left out with its line.
+        antlr4::CharStream *input = lexer.getInputStream();
+        auto *machine = lexer.getInterpreter<antlr4::atn::LexerATNSimulator>();
+        while (input->LA(1) != antlr4::IntStream::EOF && input->LA(1) != '\n')
+          machine->consume(input);
+        continue;
+      }
       if (text.empty())
         continue;
       token->setType(lexer.getTokenType(fmt::format("'{}'", text)));

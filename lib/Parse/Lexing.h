@@ -42,7 +42,11 @@ public:
   size_t getType() const override { return type; }
   void setType(size_t newType) { type = newType; }
   size_t getLine() const override { return line; }
-  size_t getCharPositionInLine() const override { return 0; }
+  size_t getCharPositionInLine() const override {
+    StringRef before =
+        origin.text.take_front(range.begin.raw - origin.begin.raw);
+    return before.size() - (before.rfind('\n') + 1);
+  }
   size_t getChannel() const override { return 0; }
   size_t getTokenIndex() const override { return index; }
   size_t getStartIndex() const override { return range.begin.raw; }

@@ -90,7 +90,7 @@ static Token *last(antlr4::Parser *parser) {
   return parser->getTokenStream()->LT(-1);
 }
 
-/// Whether the parser is right behind the name of an action, or of what else
+/// Whether the parser is right after the name of an action, or of what else
 /// begins with one.
 static bool isAfterName(antlr4::Parser *parser) {
   antlr4::RuleContext *context = parser->getRuleContext();
@@ -136,6 +136,30 @@ static std::string foreignSyntaxHint(antlr4::Parser *parser,
   return "";
 }
 
+/// Where the file ends too early, the brace that is probably open: one that a
+/// less indented line closes, else the last that nothing closes.
+static Token *findOpenBrace(antlr4::Parser *parser) {
+  antlr4::TokenStream *stream = parser->getTokenStream();
+  SmallVector<std::pair<Token *, size_t>> open; // With indentation.
+  size_t line = 0, indentation = 0;
+  for (size_t i = 0; i < stream->size(); ++i) {
+    Token *token = stream->get(i);
+    bool isFirst = token->getLine() != line;
+    if (isFirst) {
+      line = token->getLine();
+      indentation = token->getCharPositionInLine();
+    }
+    if (token->getText() == "{") {
+      open.push_back({token, indentation});
+    } else if (token->getText() == "}" && !open.empty()) {
+      if (isFirst && indentation < open.back().second)
+        return open.back().first;
+      open.pop_back();
+    }
+  }
+  return open.empty() ? nullptr : open.back().first;
+}
+
 void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
                               const IntervalSet &expected) {
   if (diags.saturated()) { // Nothing that follows is shown.
@@ -155,7 +179,7 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
                                              wanted);
   std::vector<StringRef> words = keywords();
   std::string text = token->getText();
-  // The first parameter, and that behind a comma, may be absent.
+  // The first parameter, and that after a comma, may be absent.
   bool mayBeName =
       contains(expected, ScheduleLexer::ID) ||
       (before && (before->getText() == "(" || before->getText() == ","));
@@ -275,7 +299,7 @@ void SyntaxErrors::recover(antlr4::Parser *parser, std::exception_ptr error) {
   if (isList(rule) && !isUnopenedBody)
     return DefaultErrorStrategy::recover(parser, error);
   skipBrackets(parser);
-  // The block behind a broken condition is parsed as what it is.
+  // The block after a broken condition is parsed as what it is.
   if (rule != ScheduleParser::RuleExpr ||
       parser->getCurrentToken()->getText() != "{")
     skipStatement(parser);
@@ -292,7 +316,7 @@ Token *SyntaxErrors::singleTokenDeletion(antlr4::Parser *parser) {
 }
 
 bool SyntaxErrors::singleTokenInsertion(antlr4::Parser *parser) {
-  // What was meant is another statement: go on behind it.
+  // What was meant is another statement: go on after it.
   return foreignSyntaxHint(parser, parser->getCurrentToken()).empty() &&
          DefaultErrorStrategy::singleTokenInsertion(parser);
 }
@@ -324,6 +348,9 @@ void SyntaxErrors::reportMissingToken(antlr4::Parser *parser) {
   // Where the token belongs: right after the one before.
   SourceRange at = last(parser) ? SourceRange(rangeOf(last(parser)).end)
                                 : rangeOf(parser->getCurrentToken());
-  diags.report<diag::ExpectedToken>(
+  auto builder = diags.report<diag::ExpectedToken>(
       at, describe(parser, getExpectedTokens(parser)));
+  if (parser->getCurrentToken()->getType() == Token::EOF)
+    if (Token *brace = findOpenBrace(parser))
+      builder.note(rangeOf(brace), "this `{{` is probably not closed");
 }

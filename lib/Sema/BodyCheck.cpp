@@ -168,9 +168,20 @@ private:
     }
   }
 
+  /// What people write who come from other systems.
+  StringRef actionHint(const ast::Identifier &name) const {
+    auto kind = module.kinds.find(name.text);
+    if (kind && (module.kinds[*kind].isSend() || module.kinds[*kind].isRecv()))
+      return "the compiler places sends and receives (`--comm-order`)";
+    return llvm::StringSwitch<StringRef>(StringRef(name.text).lower())
+        .Cases("fwd", "forward", "did you mean `F`?")
+        .Case("bwd", "did you mean `B`?")
+        .Default("");
+  }
+
   void call(const ast::ActionStmt *stmt) {
-    Symbol *symbol = exprs.called<diag::UnknownAction>(NameSpace::Statement,
-                                                       stmt->name, stmt->args);
+    Symbol *symbol = exprs.called<diag::UnknownAction>(
+        NameSpace::Statement, stmt->name, stmt->args, actionHint(stmt->name));
     if (!symbol)
       return;
     module.stmts[stmt->id] = {true, symbol->index};

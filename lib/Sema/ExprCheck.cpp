@@ -97,8 +97,11 @@ void ExprChecker::expect(const ast::Expr *expr, Type wanted, StringRef what) {
     return;
   if (actual == Type::Int && wanted == Type::Float)
     return toFloat(expr);
-  diags.report<diag::TypeMismatch>(expr->range, what, typeName(wanted),
-                                   typeName(actual));
+  auto builder = diags.report<diag::TypeMismatch>(
+      expr->range, what, typeName(wanted), typeName(actual));
+  auto *binary = dyn_cast<ast::BinaryExpr>(expr);
+  if (wanted == Type::Int && binary && binary->op == ast::BinaryOp::Div)
+    builder.note({}, "`/` of two ints gives an int, rounded down");
 }
 
 void ExprChecker::toFloat(const ast::Expr *expr) {

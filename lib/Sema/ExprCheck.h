@@ -43,11 +43,11 @@ public:
   }
   /// A kind that stands among statements.
   std::optional<KindId> computeKind(StringRef mnemonic) const;
-  /// What a word of a space stands for; null, and a report, when that is
-  /// nothing.
+  /// What a word of a space stands for; null, and a report with a hint, when
+  /// that is nothing.
   template <diag::Id unknown, class Args>
-  Symbol *called(NameSpace space, const ast::Identifier &name,
-                 const Args &args) {
+  Symbol *called(NameSpace space, const ast::Identifier &name, const Args &args,
+                 StringRef hint = "") {
     bool isReported;
     if (Symbol *symbol = names.find(space, name, isReported))
       return symbol;
@@ -55,9 +55,12 @@ public:
       check(valueOf(arg));
     if (isReported)
       return nullptr;
-    return diags.report<unknown>(
+    auto builder = diags.report<unknown>(
         name.range, name.text,
         didYouMean(name.text, [&] { return names.visible(space); }));
+    if (!hint.empty())
+      builder.note({}, "{}", hint);
+    return nullptr;
   }
   DiagnosticEngine::Builder wrongCount(const ast::Identifier &name,
                                        StringRef takes, size_t given);
@@ -67,7 +70,7 @@ public:
   void addCallDepth(uint32_t depth, SourceRange range);
   /// The type that a declaration names; `otherwise` where it names none.
   Type declaredType(const ast::Identifier &name, Type otherwise);
-  /// Enters parameters as locals, with what may stand behind their types.
+  /// Enters parameters as locals, with what may stand after their types.
   enum class With : uint8_t { Nothing, Range, RangeAndDefault };
   std::vector<Type> parameters(ArrayRef<ast::Parameter> params, With with);
   /// The range and the default of a parameter.

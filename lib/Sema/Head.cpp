@@ -288,9 +288,11 @@ std::vector<GivenValues> sema::assignValues(ArrayRef<ParamValue> values,
     Location place("-D " + value.name);
     auto found = candidates(value.name, owners);
     if (found.empty()) {
-      diags.report<diag::UnknownParameter>(
-          place, owners.front().declaration->name, value.name,
-          didYouMean(value.name, names));
+      std::string meant = didYouMean(value.name, names);
+      auto builder = diags.report<diag::UnknownParameter>(
+          place, owners.front().declaration->name, value.name, meant);
+      if (meant.empty() && !names.empty())
+        builder.note({}, "the parameters are {}", llvm::join(names, ", "));
     } else if (found.size() > 1) {
       StringRef other = owners[found[1].first].word;
       diags

@@ -48,15 +48,17 @@ public:
                            ? owner
                            : fmt::format("pipe `{}`", pipe.name));
     if (!ranks && !importMissing)
-      diags.report<diag::MissingItem>(decl.name.range, owner, "`ranks`");
-    // The bodies of ranks, behind all that they may use.
+      diags.report<diag::MissingItem>(decl.name.range, owner, "`ranks`")
+          .note({}, "`ranks P;` gives their number");
+    // The bodies of ranks, after all that they may use.
     if (!used && schedule.onRank)
       body(*schedule.onRank);
     if (!used)
       for (const ast::OnRankItem *item : schedule.onRanks)
         body(*item);
     if (!schedule.onRank && schedule.onRanks.empty() && !importMissing)
-      diags.report<diag::MissingItem>(decl.name.range, owner, "`on rank`");
+      diags.report<diag::MissingItem>(decl.name.range, owner, "`on rank`")
+          .note({}, "`on rank r {{ ... }}` gives what each rank runs");
     schedule.numGlobals = names.numGlobals;
     return std::move(schedule);
   }
@@ -137,7 +139,8 @@ private:
   /// Reports what a pipe lacks; `owner` is the pipe, or its schedule.
   void complete(const PipeDecl &pipe, std::string owner) {
     if (!pipe.microbatches)
-      diags.report<diag::MissingItem>(pipe.range, owner, "`microbatches`");
+      diags.report<diag::MissingItem>(pipe.range, owner, "`microbatches`")
+          .note({}, "`microbatches M;` gives their number");
     if (pipe.placement && (pipe.stages || pipe.stageMap))
       diags
           .report<diag::DuplicateItem>(pipe.placement->range,
@@ -145,9 +148,12 @@ private:
           .note(pipe.stages ? pipe.stages->range : pipe.stageMap->range,
                 "the first is here");
     else if (!pipe.placement && !pipe.stageMap)
-      diags.report<diag::MissingItem>(
-          pipe.range, owner,
-          "`placement`, or `stages` with `stage s on rank ...`");
+      diags
+          .report<diag::MissingItem>(
+              pipe.range, owner,
+              "`placement`, or `stages` with `stage s on rank ...`")
+          .note({}, "`placement linear;` gives each rank one stage, "
+                    "`placement loop(2);` two");
     else if (!pipe.placement && !pipe.stages)
       diags.report<diag::MissingItem>(pipe.range, owner,
                                       "`stages`, the number of them");

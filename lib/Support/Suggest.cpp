@@ -7,6 +7,15 @@ static constexpr size_t maxNameLength = 200;
 /// The sum of these products for one name.
 static constexpr size_t maxWork = size_t(1) << 20;
 
+/// Whether two neighbouring letters have changed places: one slip, not two.
+static bool isTransposed(StringRef a, StringRef b) {
+  if (a.size() != b.size())
+    return false;
+  size_t at = std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin();
+  return at + 1 < a.size() && a[at] == b[at + 1] && a[at + 1] == b[at] &&
+         a.drop_front(at + 2) == b.drop_front(at + 2);
+}
+
 StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
   if (name.size() > maxNameLength)
     return "";
@@ -21,8 +30,11 @@ StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
       continue;
     if ((work += name.size() * candidate.size()) > maxWork)
       break;
+    std::string other = candidate.lower();
     unsigned distance =
-        StringRef(lower).edit_distance(candidate.lower(), true, limit);
+        isTransposed(lower, other)
+            ? 1
+            : StringRef(lower).edit_distance(other, true, limit);
     // One letter is as near to every other letter as to none.
     if (distance < bestDistance && distance < candidate.size()) {
       best = candidate;

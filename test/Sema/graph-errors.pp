@@ -54,7 +54,7 @@ schedule names() {
     }
     // CHECK-DAG: graph-errors.pp:[[#@LINE+1]]:34: error: both B and W have a node `W.mlp` [E0354]
     overlap B, W { each expert { W.mlp; } }
-    // CHECK-DAG: graph-errors.pp:[[#@LINE+1]]:10: error: no layer has a node `F.mpl` of any action [E0352]
+    // CHECK-DAG: graph-errors.pp:[[#@LINE+1]]:10: error: no layer has a node `F.mpl` of any action; did you mean `mlp`? [E0352]
     cost F.mpl = 1;
   }
   on rank r { F; B; }

@@ -6,7 +6,7 @@
 // CHECK-NEXT:     |                                  ^~~~~
 // CHECK-NEXT: note: the types are int, bool, float, pipe and part
 schedule s(width: int = 2, deep: boool = true) {
-  // CHECK:      unknown-names.pp:[[#@LINE+4]]:9: error: unknown name `widht` [E0301]
+  // CHECK:      unknown-names.pp:[[#@LINE+4]]:9: error: unknown name `widht`; did you mean `width`? [E0301]
   // CHECK-NEXT:   [[#@LINE+3]] |   ranks widht;
   // CHECK-NEXT:     |         ^~~~~
   // CHECK-NEXT: note: names come from parameters, `let`, `for`, `pipe` and `fn`, each declared before its use
@@ -28,7 +28,7 @@ schedule s(width: int = 2, deep: boool = true) {
     // CHECK:      unknown-names.pp:[[#@LINE+2]]:13: error: unknown function `halv`; did you mean `halve`? [E0302]
     // CHECK:      unknown-names.pp:[[#@LINE+1]]:25: error: unknown name `nothing` [E0301]
     let w = halv(far) + nothing;
-    // CHECK:      unknown-names.pp:[[#@LINE+4]]:5: error: `boht` is neither an action nor a block [E0303]
+    // CHECK:      unknown-names.pp:[[#@LINE+4]]:5: error: `boht` is neither an action nor a block; did you mean `both`? [E0303]
     // CHECK-NEXT:   [[#@LINE+3]] |     boht();
     // CHECK-NEXT:     |     ^~~~
     // CHECK-NEXT: note: the actions are F, B, I, W and those that are declared; a block is declared before its use: `block NAME() { ... }`
