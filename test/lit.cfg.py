@@ -32,17 +32,19 @@ for name in ["ASAN_OPTIONS", "UBSAN_OPTIONS"]:
 # AddressSanitizer reserves more address space than a limit of it leaves, and its library comes before all others. What it
 # checks takes several times as long, and as much memory: bounds are wider then, or left out.
 config.available_features.add("sanitized" if config.sanitized else "address-space-limit")
-sanitizers = widened = ""
+sanitizers = widened = without_leak_check = ""
 at_most_2_gb = "ulimit -v 2000000"
 if config.sanitized:
     widened, at_most_2_gb = "--sanitized", ":"
+    # A run that is ended in the middle leaves objects of the fakes of NCCL and CUDA behind.
+    without_leak_check = "env ASAN_OPTIONS=detect_leaks=0"
     of_clang = ["libclang_rt.asan-x86_64.so", "libclang_rt.asan.so"]
 
     def found(*names):
         paths = [subprocess.run([config.cxx, f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip() for name in names]
         return list(filter(os.path.isabs, paths))
 
-    sanitizers = f"LD_PRELOAD={':'.join(found(*of_clang) or found('libasan.so', 'libubsan.so'))} ASAN_OPTIONS=detect_leaks=0"
+    sanitizers = f"LD_PRELOAD={':'.join(found(*of_clang) or found('libasan.so', 'libubsan.so'))} ASAN_OPTIONS=detect_leaks=0:allow_user_poisoning=0"
 
 # The judges that need not be installed.
 if os.path.exists(config.spin) and shutil.which("tcc"):
@@ -72,6 +74,7 @@ config.substitutions += [
     ("%schedules", config.ppcc_src_root + "/lib/schedules"),
     ("%with_sanitizers", sanitizers),
     ("%widened", widened),
+    ("%without_leak_check", without_leak_check),
     ("%at_most_2_gb", at_most_2_gb),
     ("%python", config.python),
     ("%lit", config.python + " " + config.lit),

@@ -45,6 +45,7 @@ server, token, ask = serve("live.pp", "--open")
 try:
     called = pathlib.Path(f"{browser}.called")
     while not called.exists():
+        assert server.poll() is None, "the server has ended"
         time.sleep(0.05)
     page = pathlib.Path(called.read_text().strip().removeprefix("file://"))
     assert token in page.read_text() and stat.S_IMODE(page.stat().st_mode) == 0o600
