@@ -1,19 +1,23 @@
-// Searches for orders that repeat with each microbatch, or group of them.
+// Searches for periodic orders: those that repeat with each microbatch, or with
+// each group of them.
 //
-// Algorithm: cyclic scheduling, as in modulo scheduling (Rau 1994). A genome
-// gives the delay between stages, from which F and I get keys, the times at
-// which they are due. A microbatch is due `step` after the one before. A
-// steady-state evolutionary search by mutation keeps the 8 best genomes. It
-// screens genomes on few microbatches, and decodes the good ones on all.
-// Invariant: the decoder makes each order and the runner simulates it, so a bad
-// genome costs time but gives no wrong order. Fresh genomes on the grid get up
-// to 500 tries until no two F or I of a rank share a slot of the period.
-// Cost: 2/5 of the actions that the budget has left.
+// Algorithm: an evolutionary search over the parameters of a list scheduler. A
+// genome holds delays by chunk and kind. They give each F and I (input
+// gradient) of the first microbatch a planned time, its key; as in modulo
+// scheduling (Rau, "Iterative modulo scheduling", MICRO 1994) those of later
+// microbatches, or groups, repeat at an initiation interval. The decoder
+// prefers actions with small keys, and places W (weight gradients) by the
+// genome's WaitPolicy. The 8 best genomes of distinct value are kept; once
+// there are 8, a third of the candidates are new, the rest mutants of those.
+// If there are many microbatches, genomes are screened on few of them.
+// Invariant: every order comes from the decoder, so a bad genome gives a slow
+// order or none, never an invalid one.
+// Cost: about 2/5 of the budget that is left, in simulated actions.
 //
 // Example: two ranks with one stage each, F = I = W = 1: period 3, slot 1.
-// Without delays F is due at 0, 1 and I at 3, 2 on ranks 0, 1. On rank 0,
-// 0 = 3 modulo 3, a collision. A hop of 1 before I makes that I due at 4.
-// Microbatch m is due 3 * m later. W has no key; its WaitPolicy places it.
+// Without delays the keys of F are 0, 1 and those of I 3, 2 on ranks 0, 1. On
+// rank 0, 3 = 0 modulo 3: F and I want the same slot. A delay of 1 before that
+// I makes its key 4, and 4 = 1 modulo 3 is free.
 #include "Pool.h"
 #include "Random.h"
 
@@ -24,18 +28,19 @@ using enum Workload::Part;
 
 namespace {
 
-/// When the actions of a microbatch are due, by chunk; and what is done about
-/// it. A chunk is the place of a stage among those of its rank.
+/// The parameters of a periodic order. A chunk is the index of a stage among
+/// those of its rank.
 struct Genome : WaitPolicy {
-  bool onGrid = false; ///< Each action takes one slot, or its time.
-  bool isStrict = false;
-  /// By chunk, F and I: so much more than needed between stages of a chunk;
-  /// after the stage before that is of another chunk. In slots, or halves of
-  /// them off the grid.
-  std::vector<uint8_t> hops, jumps;
-  uint8_t stretch = 0; ///< Of the period, in 32nds.
-  uint32_t group = 1;  ///< So many microbatches pass a chunk in a row.
-  int early = -1;      ///< In slots; any time when negative.
+  bool onGrid = false;   ///< Plan each action as one slot, whatever its time.
+  bool isStrict = false; ///< Idle rather than run past a smaller key.
+  /// Indexed by 2 * chunk + (part == I), in slots if `onGrid`, else in halves.
+  std::vector<uint8_t> chunkDelays; ///< After a stage of the same chunk.
+  std::vector<uint8_t> otherDelays; ///< After another chunk, or from F to I.
+  uint8_t stretch = 0;              ///< Lengthens the period by so many 32nds.
+  uint32_t group = 1; ///< Microbatches that a chunk runs before the next does.
+  /// By how many slots an action may start before its key; no limit if
+  /// negative.
+  int early = -1;
 };
 
 class Periodic {
@@ -48,21 +53,23 @@ public:
         chunkOf[stages[i]] = i;
     unsigned parts = load.hasPart(Workload::W) ? 3 : 2;
     slots = parts * chunks;
-    slot = std::max<Time>(problem.period / slots, 1);
+    slotTime = std::max<Time>(problem.period / slots, 1);
   }
 
-  /// `steps` grows with what it costs.
+  /// A random genome; if `onGrid`, with delays by which no two F or I of a rank
+  /// share a slot of the period, if 500 tries find such. Adds its work to
+  /// `steps`.
   Genome fresh(Random &random, uint64_t &steps) const {
     Genome genome;
-    genome.hops.resize(2 * chunks);
-    genome.jumps.resize(2 * chunks);
+    genome.chunkDelays.resize(2 * chunks);
+    genome.otherDelays.resize(2 * chunks);
     genome.onGrid = random.below(2);
     for (unsigned tries = 0; tries != 500; ++tries) {
       steps += problem.numOps();
-      for (uint8_t &hop : genome.hops)
-        hop = random.below(3) ? 0 : random.below(4);
-      for (uint8_t &jump : genome.jumps)
-        jump = random.below(slots);
+      for (uint8_t &delay : genome.chunkDelays)
+        delay = random.below(3) ? 0 : random.below(4);
+      for (uint8_t &delay : genome.otherDelays)
+        delay = random.below(slots);
       if (!genome.onGrid || !collides(genome))
         break;
     }
@@ -71,7 +78,7 @@ public:
     if (random.below(4) == 0)
       genome.group = groupSize(random);
     genome.early = random.below(2) ? -1 : int(random.below(slots + 1));
-    chooseWeights(genome, random);
+    chooseWeightPolicy(genome, random);
     return genome;
   }
 
@@ -80,11 +87,11 @@ public:
       switch (random.below(9)) {
       case 0:
       case 1:
-        genome.hops[random.below(2 * chunks)] = random.below(4);
+        genome.chunkDelays[random.below(2 * chunks)] = random.below(4);
         break;
       case 2:
       case 3:
-        genome.jumps[random.below(2 * chunks)] = random.below(slots);
+        genome.otherDelays[random.below(2 * chunks)] = random.below(slots);
         break;
       case 4:
         genome.stretch = random.below(2) ? 0 : random.below(33);
@@ -99,7 +106,7 @@ public:
         genome.group = random.below(2) ? 1 : groupSize(random);
         break;
       default:
-        chooseWeights(genome, random);
+        chooseWeightPolicy(genome, random);
       }
   }
 
@@ -114,9 +121,9 @@ public:
     policy.step = genome.group == 1 ? period : period / chunks;
     policy.groupStep = genome.group * period;
     if (genome.early >= 0)
-      policy.early = genome.early * slot;
-    // Behind the last of a group's microbatches in the chunk before.
-    Time inGroup = (genome.group - 1) * policy.step;
+      policy.early = genome.early * slotTime;
+    // From the first to the last microbatch of a group in one chunk.
+    Time groupSpan = (genome.group - 1) * policy.step;
     auto set = [&](uint32_t s, unsigned part) {
       Op op = opOf(s, part);
       Time due = 0;
@@ -124,16 +131,19 @@ public:
         if (partOf(edge.op) != part && part == F)
           continue;
         uint32_t from = stageOf(edge.op);
-        Time took = genome.onGrid ? slot : problem.time[edge.op] + edge.latency;
-        Time unit = genome.onGrid ? slot : slot / 2;
+        Time duration =
+            genome.onGrid ? slotTime : problem.time[edge.op] + edge.latency;
+        Time unit = genome.onGrid ? slotTime : slotTime / 2;
         unsigned gene = 2 * chunkOf[s] + (part == I);
         bool isHop = partOf(edge.op) == part && chunkOf[from] == chunkOf[s];
-        Time more = unit * (isHop ? genome.hops[gene] : genome.jumps[gene]);
+        Time extra = unit * (isHop ? genome.chunkDelays[gene]
+                                   : genome.otherDelays[gene]);
         if (!isHop && partOf(edge.op) == part)
-          more += std::max<Time>(0, inGroup - lapOf(from, part, policy.keys));
+          extra += std::max<Time>(0, groupSpan -
+                                         timeInChunk(from, part, policy.keys));
         if (partOf(edge.op) != part && problem.sources(op).size() > 1)
-          more = 0; // The gradient from above counts.
-        due = std::max(due, policy.keys[edge.op] + took + more);
+          extra = 0; // The gradient of the next stage decides.
+        due = std::max(due, policy.keys[edge.op] + duration + extra);
       }
       policy.keys[op] = due;
     };
@@ -145,9 +155,10 @@ public:
   }
 
 private:
-  /// How long a microbatch has been in the chunk that ends with this stage.
-  Time lapOf(uint32_t last, unsigned part,
-             const std::vector<Time> &keys) const {
+  /// The time that a microbatch spends in the chunk that ends with stage
+  /// `last`.
+  Time timeInChunk(uint32_t last, unsigned part,
+                   const std::vector<Time> &keys) const {
     uint32_t s = last;
     while (true) {
       uint32_t before = ~0u;
@@ -155,7 +166,7 @@ private:
         if (partOf(edge.op) == part && chunkOf[stageOf(edge.op)] == chunkOf[s])
           before = stageOf(edge.op);
       if (before == ~0u)
-        return keys[opOf(last, part)] - keys[opOf(s, part)] + slot;
+        return keys[opOf(last, part)] - keys[opOf(s, part)] + slotTime;
       s = before;
     }
   }
@@ -167,7 +178,7 @@ private:
                               1);
   }
 
-  static void chooseWeights(Genome &genome, Random &random) {
+  static void chooseWeightPolicy(Genome &genome, Random &random) {
     constexpr uint8_t gaps[] = {0, 2, 4, 4};
     genome.weightGap = gaps[random.below(4)];
     genome.lag = random.below(3) ? ~0u : random.below(4);
@@ -183,7 +194,8 @@ private:
       uint64_t taken = 0;
       for (uint32_t s : stages)
         for (Op op : {opOf(s, F), opOf(s, I)}) {
-          uint64_t bit = uint64_t(1) << (policy.keys[op] / slot % slots % 64);
+          uint64_t bit = uint64_t(1)
+                         << (policy.keys[op] / slotTime % slots % 64);
           if (taken & bit)
             return true;
           taken |= bit;
@@ -196,8 +208,8 @@ private:
   const Workload &load;
   uint32_t chunks;
   std::vector<uint32_t> chunkOf; ///< By stage.
-  uint32_t slots;                ///< Of a period.
-  Time slot;
+  uint32_t slots;                ///< The number of slots in a period.
+  Time slotTime;
 };
 
 } // namespace
@@ -205,7 +217,7 @@ private:
 void synthesis::searchPeriodic(Pool &pool) {
   const Problem &problem = pool.problem;
   Random random(2);
-  // On fewer microbatches it shows soon what an order is worth.
+  // Few microbatches are cheap to simulate, and predict the makespan of many.
   Workload fewer = problem.load;
   uint32_t maxMicrobatches =
       problem.numRanks() + (problem.numRanks() + 1) / 2 + 2;
@@ -222,11 +234,11 @@ void synthesis::searchPeriodic(Pool &pool) {
   Pool &trial = screens ? screen : pool;
 
   Periodic periodic(problem);
-  struct Kept {
+  struct Candidate {
     Time value;
     Genome genome;
   };
-  std::vector<Kept> kept;
+  std::vector<Candidate> kept;
   constexpr size_t maxKept = 8;
   uint64_t end = pool.actions + pool.left() * 2 / 5;
   Order order;
@@ -245,8 +257,10 @@ void synthesis::searchPeriodic(Pool &pool) {
     }
     if (!value)
       continue;
-    auto place = llvm::lower_bound(
-        kept, *value, [](const Kept &one, Time v) { return one.value < v; });
+    auto place =
+        llvm::lower_bound(kept, *value, [](const Candidate &one, Time v) {
+          return one.value < v;
+        });
     bool isGood = place - kept.begin() < ptrdiff_t(maxKept) &&
                   (place == kept.end() || place->value != *value);
     if (isGood) {
@@ -256,6 +270,7 @@ void synthesis::searchPeriodic(Pool &pool) {
     }
     if (!screens)
       pool.offer(order, *value, &policy);
+    // Within half a percent of the best, too.
     else if (isGood || *value <= kept.front().value + kept.front().value / 200)
       if (auto full = pool.decode(policy, order))
         pool.offer(order, *full, &policy);

@@ -1,18 +1,21 @@
 // Inserts a send and a receive for each edge between ranks: the pass
 // inject-comm.
 //
-// Algorithm: count the rows of each rank with its messages, then let the
-// planner of the chosen order (CommOrders.def) write them. `best` runs each
-// planner (with a prefetch bound, those that respect it), simulates the
-// results, and takes the one with the least makespan on the first transport, of
-// those that end on all transports. `ready-time` wins ties and is the result
-// when no order ends.
+// Algorithm: allocate the rows of each rank, sends and receives included; the
+// planner of the chosen order (CommOrders.def) then decides where they go.
+// `best` tries `ready-time` and the other planners, with a prefetch bound those
+// that respect it. Of the results whose messages match in order and that are
+// deadlock-free on all given transports it takes the one with the smallest
+// makespan on the first of them. `ready-time` wins ties, and is the result when
+// there is none, which verification then reports.
 // Invariant: a message has one send, on the rank of its producer, and one
-// receive, on the rank of its reader. Actions that must follow messages are put
-// back after those (Followers.h); the others keep their order.
-// Cost: that of the planner. `best` adds one simulation for each order and
-// transport, and rejects programs with more than maxActionsForBest actions.
-// Example: P = 2, M = 1, with each planner:
+// receive, on the rank of its consumer. Compute actions keep their order.
+// Actions that must follow a message are removed before planning, and inserted
+// again right after it (Followers.h).
+// Cost: the planners are linear in actions and messages, but for a logarithm of
+// the ranks. `best` adds one simulation for each order and transport, and
+// rejects programs with more than maxActionsForBest actions.
+// Example: P = 2, M = 1; all planners agree:
 //   rank 0: 0F0 0B0  ->  0F0 0SEND_F0 0RECV_B0 0B0
 //   rank 1: 1F0 1B0  ->  1RECV_F0 1F0 1B0 1SEND_B0
 #include "ppcc/Transforms/InjectComm.h"
@@ -26,8 +29,8 @@
 
 using namespace ppcc;
 
-/// Of a message, where the model gives none: a message takes some time, much
-/// less than an action.
+/// The latency of messages for planning where the model gives none: not zero,
+/// and much less than an action.
 static constexpr Time planLatency = cost::unit / 20;
 
 static constexpr CommOrderInfo orders[] = {
@@ -47,21 +50,21 @@ std::optional<CommOrder> ppcc::findCommOrder(StringRef name) {
   return info ? std::optional(info->order) : std::nullopt;
 }
 
-/// When `program` ends on the first of the transports; nothing when it does not
-/// on all.
-static std::optional<Time> endOf(const Program &program,
-                                 ArrayRef<Transport> transports) {
+/// The makespan on the first transport; nothing if messages do not match in
+/// order, or the program deadlocks on one of the transports.
+static std::optional<Time> makespanOf(const Program &program,
+                                      ArrayRef<Transport> transports) {
   DiagnosticEngine quiet([](const Diagnostic &) {});
-  std::optional<Time> end;
+  std::optional<Time> makespan;
   if (!Analyses(program).messages().isInOrder())
     return std::nullopt;
   for (const Transport &transport : llvm::reverse(transports)) {
     const TimedRun *run = Analyses(program).timedRun(transport, quiet);
     if (!run)
       return std::nullopt;
-    end = run->simulation.makespan;
+    makespan = run->simulation.makespan;
   }
-  return end;
+  return makespan;
 }
 
 static std::optional<Program> injectBest(const Program &program,
@@ -71,24 +74,24 @@ static std::optional<Program> injectBest(const Program &program,
   if (program.size() > maxActionsForBest)
     return diags.report<diag::TooLargeForBest>({}, program.size(),
                                                maxActionsForBest);
-  auto with = [&](CommOrder order) {
+  auto injectWith = [&](CommOrder order) {
     options.order = order;
     return injectComm(program, options, diags, sources);
   };
-  auto best = with(CommOrder::ReadyTime); // Ends first, if several do.
+  auto best = injectWith(CommOrder::ReadyTime); // Wins ties.
   if (!best)
     return std::nullopt;
-  std::optional<Time> end = endOf(*best, options.transports);
+  std::optional<Time> makespan = makespanOf(*best, options.transports);
   for (const CommOrderInfo &info : orders) {
     if (!info.plan || info.order == CommOrder::ReadyTime ||
         (options.prefetch && !info.respectsPrefetch))
       continue;
-    auto other = with(info.order);
+    auto other = injectWith(info.order);
     if (!other)
       continue;
-    auto value = endOf(*other, options.transports);
-    if (value && (!end || *value < *end)) {
-      end = value;
+    auto value = makespanOf(*other, options.transports);
+    if (value && (!makespan || *value < *makespan)) {
+      makespan = value;
       best = std::move(other);
     }
   }
@@ -128,19 +131,19 @@ std::optional<Program> ppcc::injectComm(const Program &program,
 }
 
 static const PassOption<InjectCommOptions> injectOptions[] = {
-    {{"order", orderNames, "where messages are placed"},
+    {{"order", orderNames, "where to place messages"},
      [](InjectCommOptions &options, StringRef value) {
        auto order = findCommOrder(value);
        options.order = order.value_or(options.order);
        return order.has_value();
      }},
-    {{"latency", "TIME", "of a message, for planning; else the model's"},
+    {{"latency", "TIME",
+      "the latency of messages for planning; by default the model's, or 0.05"},
      [](InjectCommOptions &options, StringRef value) {
        options.latency = cost::parse(value);
        return options.latency.has_value();
      }},
-    {{"prefetch", "N",
-      "receives of an edge that may be posted ahead of their readers"},
+    {{"prefetch", "N", "how many receives of an edge may be outstanding"},
      [](InjectCommOptions &options, StringRef value) {
        uint32_t bound = 0;
        if (value.getAsInteger(10, bound) || bound == 0)
@@ -149,14 +152,16 @@ static const PassOption<InjectCommOptions> injectOptions[] = {
        return true;
      }},
     {{"torch-fsdp", "VERSION",
-      "sweep as this PyTorch, with turns for what FSDP does"},
+      "sweep as this version of PyTorch, which places UNSHARD and RESHARD, "
+      "too"},
      [](InjectCommOptions &options, StringRef value) {
        auto version = parseTorchVersion(value);
        if (version)
          options.torch = TorchTarget{*version, /*fsdp=*/true};
        return version.has_value();
      }},
-    {{"transport", transportNameList(), "what the best order is for"},
+    {{"transport", transportNameList(),
+      "the transports of `best`: deadlock-free on all, fastest on the first"},
      [](InjectCommOptions &options, StringRef value) {
        return findTransports(value, options.transports);
      }},
@@ -170,8 +175,9 @@ Pass ppcc::injectComm(InjectCommOptions options) {
   return [=](Program &program, PassContext &context) {
     if (options.order == CommOrder::None)
       return PassResult::Unchanged;
-    return placeAroundFollowers(program, [&](const Program &rest) {
-      return injectComm(rest, options, context.diags, context.sources);
+    return placeAroundFollowers(program, [&](const Program &withoutFollowers) {
+      return injectComm(withoutFollowers, options, context.diags,
+                        context.sources);
     });
   };
 }

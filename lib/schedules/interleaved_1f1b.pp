@@ -1,6 +1,6 @@
 // 1F1B over V chunks a rank, in groups of G microbatches (Megatron-LM, arXiv 2104.04473).
 
-// The microbatches in a group behind the first that may be too short: of any where G is at most `few`, else of the last one.
+// The microbatches in a group after the first that may be too short: of any where G is at most `few`, else of the last one.
 fn short(few, M, G) = G > max(few, 0) ? M % G : min(M - G, few);
 // Whether no rank waits for itself. With two chunks, one microbatch too few does no harm. Exact for all P to 13 and V to 6.
 fn deadlock_free(few, M, V, G) = short(few, M, G) * (V - 1) < 2 or short(few, M, G) > few;

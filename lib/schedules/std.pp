@@ -13,7 +13,7 @@ action RELEASE_IN  { lane none; after B, W; }
 action OFFLOAD { lane d2h; after F; before RELOAD; cost 0.5; memory -1; in_flight 2; }
 action RELOAD  { lane h2d; after OFFLOAD; before B, I; cost 0.5; memory 1; in_flight 2; }
 
-// Parameters that ranks share are gathered ahead of their use, and given up behind it.
+// Parameters that ranks share are gathered before their use, and freed after it.
 action UNSHARD { per stage; lane gather; before F; collective data_parallel; }
 action RESHARD { per stage; lane none; after B, W; }
 
@@ -28,7 +28,7 @@ action REDUCE_GRAD      { per stage; lane reduce; after B, W; required; collecti
 action REDUCE_EMBEDDING { per stage; lane reduce_embedding; after B, W; collective stages(0, -1); cost 0.5; }
 action REDUCE_REPLICAS  { per stage; lane reduce_replicas; after B, W; required; collective replicas; cost 0.5; }
 
-// The optimizer; and the check behind it, by all ranks, of what it assumed.
+// The optimizer; and the check after it, by all ranks, of what it assumed.
 action STEP     { per rank; lane compute; after B, W, REDUCE_GRAD, REDUCE_EMBEDDING, REDUCE_REPLICAS; required; cost 0.5; }
 action VALIDATE { per rank; lane compute; after STEP; required; collective all; }
 
@@ -42,13 +42,13 @@ rule release() {
   insert RELEASE_IN after B, W;
 }
 
-// Each reload begins `margin` actions ahead of its backward.
+// Each reload begins `margin` actions before its backward.
 rule offload(margin: int = 1) {
   insert OFFLOAD after F;
   insert RELOAD before B, I by margin;
 }
 
-// Rank r reduces r * shift actions behind the last backward of a stage, so that ranks which end one after another begin
+// Rank r reduces r * shift actions after the last backward of a stage, so that ranks which end one after another begin
 // together.
 rule reduce_grads(shift: int = 0) {
   insert REDUCE_GRAD after B, W by shift * r for rank r;

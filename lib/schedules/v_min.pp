@@ -1,6 +1,6 @@
 // A V of two chunks a rank with a third of 1F1B's memory (V-Min, arXiv 2405.15362).
 
-// Each action that is due in its slot: one of a kind of each chunk in six, from the slot that is told; W's in those that are left.
+// Each action that is due in its slot: one of a kind of each chunk in six, from the given slot; W's in those that are left.
 block by_slots(slots, M, f0, f1, i1, i0) {
   for t in 0 .. slots {
     if due(t - f0, M)      { F(0); }
