@@ -39,7 +39,7 @@ def on_config(config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    # What stands behind the language of a listing is for those who test it.
+    # What stands after the language of a listing is for those who test it.
     markdown = re.sub(r"^```(\w+) .*$", r"```\1", markdown, flags=re.M)
     folder = posixpath.dirname(page.file.src_uri)
 

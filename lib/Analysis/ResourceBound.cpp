@@ -24,7 +24,7 @@ using Sum = decimal::Sum;
 using Stage = Workload::Stage;
 constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
 
-/// What follows at least behind the actions of a microbatch, too.
+/// What follows at least after the actions of a microbatch, too.
 struct Paths : UncontendedTimes {
   Paths(const Workload &load, Objective objective)
       : UncontendedTimes(load), tailAfterF(load.stages.size()),
@@ -55,10 +55,10 @@ struct Paths : UncontendedTimes {
 
 private:
   /// The stages that are read have at least `time` after them.
-  static void pushTo(std::vector<Time> &behind, ArrayRef<Workload::Edge> edges,
+  static void pushTo(std::vector<Time> &after, ArrayRef<Workload::Edge> edges,
                      Time time) {
     for (Workload::Edge edge : edges)
-      behind[edge.stage] = std::max(behind[edge.stage], time + edge.latency);
+      after[edge.stage] = std::max(after[edge.stage], time + edge.latency);
   }
 };
 
@@ -302,29 +302,28 @@ std::string ResourceBound::why() const {
   auto time = [](Time value) { return cost::format(value); };
   std::string text = fmt::format("rank {} ", rank.value);
   if (kind == Kind::MemoryTime)
-    return text + fmt::format("begins at {} and needs {} for all microbatches "
+    return text + fmt::format("starts at {} and needs {} for all microbatches "
                               "to pass through its memory",
                               time(head), time(work));
   if (kind == Kind::Rounds)
-    return text + fmt::format("begins at {}, holds {} microbatch{} at a time, "
-                              "which takes {} for {} rounds, and the last "
-                              "one comes back {} later",
+    return text + fmt::format("starts at {}, holds {} microbatch{} at a time, "
+                              "needs {} for {} rounds, and the last one "
+                              "takes {} more",
                               time(head), inRound, inRound == 1 ? "" : "es",
                               time(work), rounds, time(tail));
   if (kind == Kind::Copies)
     return text + fmt::format("has its first activations at {}, copies to the "
-                              "host for {}, and gets back the last for a "
-                              "gradient {} before the end",
+                              "host and back for {}, and the last copy ends "
+                              "{} before the end",
                               time(head), time(work), time(tail));
   text +=
       begin == Begin::FirstForward
-          ? fmt::format("begins at {} and works for {}", time(head), time(work))
-          : fmt::format("has its first gradient at {}, with work for {} "
-                        "to do",
+          ? fmt::format("starts at {} and works for {}", time(head), time(work))
+          : fmt::format("receives its first gradient at {} and works for {}",
                         time(head), time(work));
   if (end == End::Work)
     return text;
-  return text + fmt::format(" up to its last {}, {} before the end",
+  return text + fmt::format(" until its last {}, {} before the end",
                             end == End::LastForward ? "forward" : "gradient",
                             time(tail));
 }

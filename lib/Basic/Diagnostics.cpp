@@ -89,10 +89,10 @@ private:
     }
     StringRef before = text.slice(from, column),
               range = text.slice(column, std::min(column + length, to)),
-              behind = text.slice(column + range.size(), to);
+              after = text.slice(column + range.size(), to);
     std::string number = std::to_string(at.line);
     out << "  " << number << " | " << (from ? "..." : "") << shown(before)
-        << shown(range) << shown(behind) << (to < text.size() ? "..." : "")
+        << shown(range) << shown(after) << (to < text.size() ? "..." : "")
         << '\n';
     out.indent(2 + number.size()) << " | " << (from ? "   " : "");
     for (StringRef part : llvm::split(before, '\t'))

@@ -63,8 +63,10 @@ void Session::flush() {
 std::optional<uint32_t> Session::open(StringRef path) {
   auto file = sources.open(path);
   if (!file)
-    return diags.report<diag::CannotRead>({}, path,
-                                          llvm::toString(file.takeError()));
+    return diags.report<diag::CannotRead>(
+        {}, path,
+        llvm::toString(file.takeError()) +
+            similarFile(path, sources.fileSystem()));
   return *file;
 }
 
@@ -305,12 +307,12 @@ private:
           choice.source = known.source;
           return true;
         }
-    if (auto [before, behind] = file.rsplit(':');
-        !behind.empty() && !before.empty() && llvm::all_of(behind, [](char c) {
+    if (auto [before, after] = file.rsplit(':');
+        !after.empty() && !before.empty() && llvm::all_of(after, [](char c) {
           return llvm::isAlnum(c) || c == '_';
         })) {
       file = before;
-      choice.name = behind;
+      choice.name = after;
     }
     choice.source = loader.open(file);
     return choice.source && loader.loadInto(compiled.files, *choice.source);

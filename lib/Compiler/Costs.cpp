@@ -52,7 +52,7 @@ void addCost(StringRef text, DiagnosticEngine &diags, Program &program,
     std::string meant = didYouMean(name, namesIn(names));
     return diags.refuse<diag::CostsUnknown>(
         Location("--cost"), "cost", name,
-        meant.empty() ? "; expected one of " + llvm::join(names, ", ") : meant);
+        meant.empty() ? "; expected one of " + listed(namesIn(names)) : meant);
   }
   const CostRow &row = rowOf(setting->what);
   auto number = row.number.parse(value);

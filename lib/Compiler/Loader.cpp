@@ -10,6 +10,21 @@
 using namespace ppcc;
 namespace path = llvm::sys::path;
 
+std::string ppcc::similarFile(StringRef file, llvm::vfs::FileSystem &fs,
+                              std::vector<std::string> names) {
+  if (fs.exists(file))
+    return ""; // It cannot be read for another reason.
+  StringRef folder = path::parent_path(file);
+  std::error_code error;
+  size_t left = 1000; // A folder may be large.
+  for (auto entry = fs.dir_begin(folder.empty() ? "." : folder, error);
+       !error && entry != llvm::vfs::directory_iterator() && left-- != 0;
+       entry.increment(error))
+    if (path::extension(entry->path()) == path::extension(file))
+      names.push_back(path::filename(entry->path()).str());
+  return didYouMean(path::filename(file), namesIn(names));
+}
+
 std::optional<uint32_t> Loader::openLibrary(StringRef name) {
   for (const LibraryFile &file : scheduleLibrary()) {
     if (file.name != name && !llvm::is_contained(file.names(), name.str()))
@@ -52,8 +67,9 @@ std::optional<uint32_t> Loader::open(StringRef name,
       else
         llvm::append_range(names, file.names());
   }
-  return diags.report<diag::CannotRead>(std::move(place), full.str(),
-                                        why + didYouMean(name, namesIn(names)));
+  return diags.report<diag::CannotRead>(
+      std::move(place), full.str(),
+      why + similarFile(full, sources.fileSystem(), std::move(names)));
 }
 
 // A loop and not a recursion: a chain of imports may be as long as a folder.

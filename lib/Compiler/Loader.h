@@ -6,6 +6,11 @@
 
 namespace ppcc {
 
+/// The file beside `file` with the same extension, or the one of `names`, that
+/// was probably meant, as didYouMean() says it.
+std::string similarFile(StringRef file, llvm::vfs::FileSystem &fs,
+                        std::vector<std::string> names = {});
+
 /// Reads and parses files. A name without a file behind it is looked for in the
 /// library.
 class Loader {

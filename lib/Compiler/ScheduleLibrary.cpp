@@ -7,9 +7,9 @@ using namespace ppcc;
 std::string LibraryFile::summary() const {
   std::string summary;
   for (StringRef rest = text; rest.consume_front("//");) {
-    auto [line, behind] = rest.split('\n');
+    auto [line, after] = rest.split('\n');
     summary += (summary.empty() ? "" : " ") + line.trim().str();
-    rest = behind;
+    rest = after;
   }
   return summary;
 }

@@ -71,14 +71,14 @@ std::optional<std::string> schedtext::affineTripCount(ArrayRef<int64_t> values,
       values.slice(begin, std::min(count, values.size() - begin));
   if (!llvm::all_of(some, isSome))
     return std::nullopt;
-  size_t behind = values.size() - begin - count;
+  size_t after = values.size() - begin - count;
   int64_t slope = count > 1 ? some[1] - some[0]
-                  : begin   ? (behind ? 0 : some[0])
-                  : behind  ? -some[0]
+                  : begin   ? (after ? 0 : some[0])
+                  : after  ? -some[0]
                             : 0;
   // What it is beyond its ends runs nothing.
   if ((begin != 0 && some.front() - slope > 0) ||
-      (behind != 0 && some.back() + slope > 0))
+      (after != 0 && some.back() + slope > 0))
     return std::nullopt;
   std::vector<int64_t> two{some[0], some[0] + slope};
   if (count < 2)

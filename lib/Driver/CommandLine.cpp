@@ -80,8 +80,8 @@ std::string OptionParser::Impl::wrongValue() const {
     else
       value = args[i];
     if (value.empty())
-      return fmt::format(
-          "{}: the value is empty; give one, or leave the option out", name);
+      return fmt::format("{}: the value is empty; give one, or omit the option",
+                         name);
     if (!isAttached && optionOf(value))
       return fmt::format("{0}: its value is missing, `{1}` is an option; if "
                          "that is the value, write `{2}{1}`",

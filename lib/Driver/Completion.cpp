@@ -25,9 +25,9 @@ void writeWords(const Invocation &call) {
     words.pop_back();
   llvm::erase_if(words, [](StringRef word) { return word == "="; });
   auto put = [&](StringRef front, StringRef word, StringRef what,
-                 StringRef behind = "") {
+                 StringRef after = "") {
     if ((front + word).str().starts_with(prefix.str()))
-      out << front << word << '\t' << brief(what) << '\t' << behind << '\n';
+      out << front << word << '\t' << brief(what) << '\t' << after << '\n';
   };
   auto *command = words.empty()
                       ? nullptr

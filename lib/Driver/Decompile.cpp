@@ -69,7 +69,7 @@ int ppcc::runDecompile(const Invocation &call) {
     return refuse(fmt::format("it has the declared action `{}`",
                               program.kinds().declaredRows().front().mnemonic));
   if (std::string what = schedtext::inexpressibleCost(program); !what.empty())
-    return refuse("no schedule can say " + what);
+    return refuse("a schedule cannot express " + what);
   std::string text =
       decompile(program, nameFor(name.empty() ? program.name() : name));
   // The statements leave microbatches to the compiler: ask it.

@@ -49,7 +49,7 @@ static void writeTable(const ProveOptions &options, const Proof &proof,
                      formulaText(metrics.memory, free),
                      range.metrics ? metrics.messages.text(free) : "",
                      formulaText(metrics.bytes, free),
-                     range.verdict == Verdict::Right
+                     range.verdict == Verdict::Valid
                          ? llvm::join(metrics.bottleneck, ", ")
                          : verdictName(range.verdict).str() + ": " +
                                reasonText(range, sources)}));

@@ -132,9 +132,9 @@ public:
             place.second < all.size() && llvm::isAlnum(all[place.second]);
         replace(place.first, place.second, *meant + (joins ? " " : ""));
       }
-      if (quoted(note.text, "behind `") == "mb:")
+      if (quoted(note.text, "after `") == "mb:")
         replace(begin, end, "mb: " + word.str());
-      if (word == "[" && StringRef(note.text).contains("round brackets"))
+      if (word == "[" && StringRef(note.text).contains("parentheses"))
         if (size_t close = all.find(']', begin); close != StringRef::npos)
           replace(begin, close + 1,
                   "(" + all.slice(begin + 1, close).str() + ")");
@@ -144,8 +144,8 @@ public:
           !wanted.empty() && !llvm::isAlpha(wanted.front()))
         add("Insert `" + wanted + "`", begin, begin, wanted);
     if (edits.empty() && StringRef(one.message).contains(", expected `;`")) {
-      size_t behind = all.take_front(begin).rtrim().size();
-      add("Insert `;`", behind, behind, ";");
+      size_t after = all.take_front(begin).rtrim().size();
+      add("Insert `;`", after, after, ";");
     }
     if (one.message.starts_with("unknown") || one.info().code == "E0303")
       for (const LibraryFile &file : scheduleLibrary())

@@ -77,7 +77,7 @@ int ppcc::runNew(const Invocation &call) {
   StringRef broken = name.empty()             ? "it is empty"
                      : llvm::isDigit(name[0]) ? "it begins with a digit"
                      : !llvm::all_of(name, editor::isWordCharacter)
-                         ? "only letters, digits and `_` may stand in it"
+                         ? "only letters, digits and `_` are allowed"
                      : llvm::is_contained(keywords(), name)
                          ? "it is a word of the language"
                          : "";

@@ -44,12 +44,12 @@ void declare(OptionParser &parser, OptOptions &options) {
   auto declareAll = [&] {
     parser.positional("INPUT", options.request.input,
                       "The program as text; - is standard input");
-    parser.repeated("-D", "NAME=VALUE",
-                    "Choose a program of those for all values of a parameter",
-                    [&](const std::string &text) {
-                      return parseDefinition(
-                          text, options.request.params.emplace_back());
-                    });
+    parser.repeated(
+        "-D", "NAME=VALUE",
+        "Choose one program of a file for all values of a parameter",
+        [&](const std::string &text) {
+          return parseDefinition(text, options.request.params.emplace_back());
+        });
     addCostOptions(parser, options.request.costs);
     parser.onlyIf([&options] { return !options.check; },
                   "nothing is written with --no-print",
@@ -71,7 +71,8 @@ void declare(OptionParser &parser, OptOptions &options) {
     addMaxErrors(parser, options.console.maxErrors);
   };
   parser.onlyIf([&options] { return !options.listPasses; },
-                "what lists and exits takes nothing else", declareAll);
+                "an option that lists and exits cannot be combined with others",
+                declareAll);
   parser.group("For developers of ppcc", [&] {
     parser.flag("--list-passes", options.listPasses,
                 "Print the passes with their options and exit");

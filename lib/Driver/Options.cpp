@@ -42,9 +42,9 @@ static void addCommunication(OptionParser &parser, const PassRequest &passes,
         "--fuse", "Which adjacent messages to post as one batch",
         namesIn(fusions(), &FusionInfo::name),
         [&](const std::string &fusion) { comm.fusion = findFusion(fusion); });
-    parser.number("--prefetch", comm.prefetch, 1, UINT32_MAX,
-                  "Post at most this many receives of an edge ahead of their "
-                  "readers");
+    parser.number(
+        "--prefetch", comm.prefetch, 1, UINT32_MAX,
+        "Post at most this many receives of an edge before their readers");
     addTransports(parser, comm, dataOnly);
   });
 }
@@ -178,8 +178,8 @@ static void addPrintOptions(OptionParser &parser, Options &options) {
              (!options.check && emitter && (emitter->reads & reads));
     };
     parser.onlyIf(isShown,
-                  "what is written shows no such part of a program; "
-                  "--print-after-all does",
+                  "this output cannot be restricted to a part of the program; "
+                  "--print-after-all can",
                   declare);
   };
   when(Emitter::Ranks, [&] {
@@ -315,14 +315,13 @@ void ppcc::addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console) {
 }
 
 static void addDepfile(OptionParser &parser, Options &options) {
-  parser.onlyIf([&options] { return options.output != "-"; },
-                "it says what the file of --output comes from, and none is "
-                "written",
-                [&] {
-                  parser.output(
-                      "--depfile", options.depfile,
+  parser.onlyIf(
+      [&options] { return options.output != "-"; },
+      "it lists the inputs of the file of --output, and none is written",
+      [&] {
+        parser.output("--depfile", options.depfile,
                       "Write a Make rule with the input files of the output");
-                });
+      });
 }
 
 static void addInput(OptionParser &parser, Options &options, bool isRequired) {
@@ -485,8 +484,8 @@ static std::string findConflict(const Options &options, bool lists) {
        request.passes.verifiesEach || watch.printAfterAll ||
        !watch.printAfter.empty() || !watch.print.ranks.empty() ||
        watch.print.microbatches))
-    return "--for writes one file of --emit=json, cpp or ir, with the passes "
-           "and messages that it chooses, and draws nothing";
+    return "--for writes one file of --emit=json, cpp or ir and chooses passes "
+           "and messages itself; it draws nothing";
   return "";
 }
 
@@ -514,12 +513,13 @@ void ppcc::declareBuild(OptionParser &parser, Options &options) {
                 "Print the parameters of the schedule and exit");
   };
   parser.onlyIf([=] { return !lists(); },
-                "what lists and exits takes nothing else", declareAll);
+                "an option that lists and exits cannot be combined with others",
+                declareAll);
   addConsoleOptions(parser, options);
   parser.flag("--list-schedules", options.listSchedules,
               "Print the schedules of the library and exit");
   parser.onlyIf([=] { return !lists(); },
-                "what lists and exits takes nothing else",
+                "an option that lists and exits cannot be combined with others",
                 [&] {
                   addPictureOptions(parser, options);
                   addDeveloperOptions(parser, options);

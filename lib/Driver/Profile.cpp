@@ -36,14 +36,14 @@ void declare(OptionParser &parser, ProfileOptions &options) {
   parser.value("--groups", "NAME,...", options.groups,
                "What the groups of the expression are, in order: stage, "
                "kind, or anything else to pass over; stage,kind without it");
-  parser.repeated("--kind", "NAME=LETTERS",
+  parser.repeated("--kind", "NAME=MNEMONIC",
                   "The action that a name of the kind stands for: Forward=F",
                   [&](const std::string &text) -> std::string {
                     auto [name, mnemonic] = StringRef(text).rsplit('=');
                     options.kindNames[name] = mnemonic.str();
                     return name.empty() || name.size() == text.size()
                                ? "`" + text +
-                                     "` is not of the form NAME=LETTERS"
+                                     "` is not of the form NAME=MNEMONIC"
                                : "";
                   });
   parser.choice("--unit", "The unit of time of the costs",

@@ -87,7 +87,7 @@ int ppcc::runProof(
                         {options.certificate, certify}};
   ExitCode code = writeOutputs(ArrayRef(files).drop_back(!request.certifies),
                                call.out, *session);
-  return proof->isRight() ? code : Errors;
+  return proof->isValid() ? code : Errors;
 }
 
 std::string ppcc::numbersText(int64_t from, int64_t modulus,

@@ -42,11 +42,11 @@ std::string reasonText(const Range &range, const SourceManager &sources) {
   return where.empty() || range.reason.empty() ? range.reason
                                                : where + ": " + range.reason;
 }
-/// Whether a proof shows that a schedule is right for every `free`.
+/// Whether a proof shows that a schedule is valid for every `free`.
 template <class Proof>
 std::string verdictText(const Proof &proof, StringRef free) {
   return fmt::format("{} is {} every {} that it admits, on {}", proof.schedule,
-                     proof.isRight() ? "right for" : "not proven for", free,
+                     proof.isValid() ? "valid for" : "not proven for", free,
                      llvm::join(proof.transports, ", "));
 }
 

@@ -147,5 +147,5 @@ int ppcc::writeEvery(const ProveOptions &options, const ProveRequest &request,
         (options.format == "json" ? writePlaneJson : writePlaneText)(
             *proof, ranks, name, session.sources, s);
       });
-  return proof->isRight() ? code : Errors;
+  return proof->isValid() ? code : Errors;
 }

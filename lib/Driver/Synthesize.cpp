@@ -140,7 +140,7 @@ void printJson(const SynthesisResult &found, raw_ostream &out) {
       json.attribute("microbatches", found.reportedM);
       json.attributeArray("formulas", [&] {
         for (const ProvenRange &range : found.proof->ranges)
-          if (!range.to && range.verdict == Verdict::Right)
+          if (!range.to && range.verdict == Verdict::Valid)
             json.object([&] {
               json.attribute("modulus", range.modulus);
               json.attribute("residue", range.residue);
@@ -162,7 +162,7 @@ void printText(const SynthesisResult &found, Objective objective,
   if (!found.layout.empty())
     err << "layout " << found.layout << '\n';
   if (found.proof) {
-    err << fmt::format("proven for every M from {} on, on {}\n",
+    err << fmt::format("proven for every M >= {} on {}\n",
                        found.minMicrobatches,
                        llvm::join(found.proof->transports, ", "));
     for (const ProvenRange &range : found.proof->ranges)
@@ -176,15 +176,14 @@ void printText(const SynthesisResult &found, Objective objective,
   if (isSpan)
     err << " (makespan " << cost::format(found.makespan) << ")";
   if (found.isOptimal())
-    err << ", which no order can beat: ";
+    err << " (optimal). Lower bound: ";
   else
-    err << fmt::format(", at most {:.2f} % above the best; no order is below "
-                       "{}: ",
+    err << fmt::format(", at most {:.2f} % above the optimum. Lower bound {}: ",
                        gapOf(found.value, found.bound) / 1e7,
                        cost::format(found.bound.time));
   err << found.bound.why() << '\n'
       << "peak memory " << amount::format(*llvm::max_element(found.peakMemory))
-      << fmt::format("; {} orders in {:.3f} s\n", found.evaluations,
+      << fmt::format("; simulated {} orders in {:.3f} s\n", found.evaluations,
                      found.seconds);
 }
 

@@ -70,9 +70,10 @@ struct ReportText : ReportInput {
     out << fmt::format(
         "\n\n"
         "makespan     {}\n"
-        "bound        {} (by data alone; the makespan is {} above it)\n"
-        "resources    {} (no order can do better; the makespan is {} above "
-        "it)\n"
+        "bound        {} (this order by data dependences alone; the "
+        "makespan is {} above it)\n"
+        "resources    {} (lower bound of every order; the makespan is {} "
+        "above it)\n"
         "             {}\n"
         "bubble       {} of the longest span\n"
         "             {} of the makespan\n\n",
@@ -101,7 +102,7 @@ struct ReportText : ReportInput {
       out << fmt::format(
           "steady state {}: {}\n             {} for {}",
           ranks.size() == 1
-              ? fmt::format("rank {} goes on without a pause", *ranks.begin())
+              ? fmt::format("rank {} is never idle", *ranks.begin())
               : fmt::format("ranks {} wait for each other",
                             fmt::join(ranks, ", ")),
           fmt::join(cells, " "), cost::format(steadyState->period),
@@ -118,11 +119,11 @@ struct ReportText : ReportInput {
         out << std::exchange(before, "             ") << cost::format(time)
             << " (" << percent(share(time, all)) << ") " << words << '\n';
     };
-    printIdle(idle.ramp, "ramp: before a rank's first action, behind its last");
+    printIdle(idle.ramp,
+              "ramp: before a rank's first action and after its last");
     printIdle(idle.dependence,
-              "dependence: another rank computes what is needed");
-    printIdle(idle.messages,
-              "messages: what is needed is on its way, or queued");
+              "dependence: waiting for another rank to compute");
+    printIdle(idle.messages, "messages: waiting for data in flight or queued");
     printIdle(idle.lanes,
               "other lanes: a transfer or a collective has not ended");
     before = "would help   ";
@@ -134,20 +135,18 @@ struct ReportText : ReportInput {
     };
     if (findings.withoutMessages)
       printGain(report.makespan - *findings.withoutMessages,
-                "messages that take no time, exactly: ");
+                "messages in no time: exactly ");
     printGain(report.makespan - report.bound,
-              "another order of messages, or more queues, at most: ");
+              "another order of messages, or more queues: at most ");
     printGain(report.makespan - report.resources.time,
-              "another order of actions (`ppcc synthesize`), at most: ");
+              "another order of actions (`ppcc synthesize`): at most ");
     const MemoryCost &memory = findings.memory;
     // Both are about a bound: a gain that is possible, not one that is sure.
-    printGain(
-        memory.oneMore,
-        fmt::format("room for one more activation ({}) on rank {}: what no "
-                    "order is below falls by ",
-                    amount::format(memory.activation), memory.rank.value));
-    printGain(memory.limits,
-              "no limits of memory: what no order is below falls by ");
+    printGain(memory.oneMore, fmt::format("memory for one more activation ({}) "
+                                          "on rank {}: lowers the bound by ",
+                                          amount::format(memory.activation),
+                                          memory.rank.value));
+    printGain(memory.limits, "no memory limits: lowers the bound by ");
     out << '\n';
   }
 
@@ -195,8 +194,9 @@ struct ReportText : ReportInput {
     });
     constexpr size_t maxShown = 12;
     out << "\ntime without work, of all ranks: " << cost::format(all) << '\n';
-    static constexpr StringRef causes[] = {
-        "", "messages", "nothing: the rank is done", "actions on other lanes"};
+    static constexpr StringRef causes[] = {"", "messages",
+                                           "nothing: the rank has finished",
+                                           "actions on other lanes"};
     TextTable table({"time", "share", "phase", "waiting for"});
     for (auto [key, time] : ArrayRef(order).take_front(maxShown))
       table.add({cost::format(time), percent(share(time, all)),

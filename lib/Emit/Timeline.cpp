@@ -404,7 +404,7 @@ struct Timeline {
                  ", ");
     writer.put(glyphs.idle, " idle; a column is ", columnTime(), '\n');
     if (downwards)
-      writer.put("the digits of a microbatch stand below each other\n");
+      writer.put("the digits of a microbatch are below each other\n");
     if (hasHidden)
       writer.put("actions shorter than a column may not show; "
                  "`--time-range=A..B` and `--width=N` show more\n");

@@ -300,7 +300,7 @@ private:
         witness.from.unit != statements.segmentOf(first).begin ||
         witness.to.unit + 1 != statements.segmentOf(last).end ||
         witness.from.unit > witness.to.unit)
-      throw std::invalid_argument("the witness is none");
+      throw std::invalid_argument("the counterexample is not valid");
     Form length;
     for (const Unit &unit : llvm::make_range(&first, &last + 1))
       length.add(onRank(statements.segmentOf(unit).count), unit.duration);
@@ -353,7 +353,7 @@ private:
       return;
     case CriticalPredecessor::Kind::Split: {
       if (reason.yes <= at || reason.no <= at)
-        throw std::invalid_argument("a reason comes back to itself");
+        throw std::invalid_argument("a derivation uses itself");
       Forms other = where;
       other.push_back(Form(-1) - reason.test);
       where.push_back(reason.test);
@@ -421,14 +421,14 @@ std::string every::faultOf(const Statements &statements,
   try {
     auto all = obligations(statements, certificate.claim);
     if (all.size() != certificate.multipliers.size() || certificate.scale < 1)
-      return "something is not shown";
+      return "an obligation has no proof";
     for (size_t i = 0; i != all.size(); ++i) {
       Form goal = certificate.scale * all[i].rest;
       for (const Obligation::Time &time : all[i].times)
         goal.add(certificate.times.at(time.unit).on(time.rank, time.iteration),
                  time.factor);
       if (!checkMultipliers(all[i].premises, goal, certificate.multipliers[i]))
-        return "something is not shown";
+        return "an obligation has no proof";
     }
     return "";
   } catch (const std::exception &wrong) {

@@ -12,9 +12,9 @@
 using namespace ppcc;
 using namespace ppcc::every;
 
-bool PlaneProof::isRight() const {
+bool PlaneProof::isValid() const {
   return llvm::all_of(ranges, [](const PlaneRange &range) {
-    return range.verdict == Verdict::Right ||
+    return range.verdict == Verdict::Valid ||
            range.verdict == Verdict::Excluded;
   });
 }
@@ -142,11 +142,11 @@ private:
     free.numMicrobatches =
         Form::of(M, microbatches.modulus) + microbatches.residue;
     size_t before = ranges.size();
-    bool isRight = true;
+    bool isValid = true;
     try {
       for (const Region &region : regionsOf(module, schedule, free, minRanks))
         if (region.isAdmitted)
-          isRight &= proveRegion(region.facts, 0, ranges);
+          isValid &= proveRegion(region.facts, 0, ranges);
         else
           add(ranges, region.facts, Verdict::Excluded).reason = region.why,
                                     ranges.back().place = region.place;
@@ -156,11 +156,11 @@ private:
       if (parts.dim > M || all.modulus * parts.number > maxModulus)
         throw Refusal{schedule.range, "it depends on too many remainders"};
       ranges.resize(before);
-      isRight = true;
+      isValid = true;
       std::vector<std::vector<PlaneRange>> ofParts(parts.number);
       for (int64_t i = 0; i != parts.number; ++i) {
         divided = {all.modulus * parts.number, all.residue + i * all.modulus};
-        isRight &= proveFrom(minRanks, ofRanks, ofMicrobatches, ofParts[i]);
+        isValid &= proveFrom(minRanks, ofRanks, ofMicrobatches, ofParts[i]);
       }
       mergeResidues(
           ofParts,
@@ -168,7 +168,7 @@ private:
       for (const auto &part : ofParts)
         ranges.insert(ranges.end(), part.begin(), part.end());
     }
-    return isRight && !failed;
+    return isValid && !failed;
   }
 
   /// Makes one range of those of all parts of which the same is said, if that
@@ -241,21 +241,21 @@ private:
       below.push_back((Form(-1) - *found.splitLine).tightened());
       if (isNonEmpty(above) && isNonEmpty(below)) {
         size_t before = ranges.size();
-        bool isRight = proveRegion(above, splits + 1, ranges) &
+        bool isValid = proveRegion(above, splits + 1, ranges) &
                        proveRegion(below, splits + 1, ranges);
         // A line that turns out to divide nothing.
         if (ranges.size() == before + 2 &&
             isSame(ranges[before], ranges.back()))
           join(ranges, facts);
-        if (isRight || !found.certificate)
-          return isRight;
+        if (isValid || !found.certificate)
+          return isValid;
         ranges.resize(before);
       } else if (!found.certificate) {
         found = findCertificate(statements, costs.has_value(), false);
       }
     }
     PlaneRange &range = add(
-        ranges, facts, found.certificate ? Verdict::Right : Verdict::Undecided);
+        ranges, facts, found.certificate ? Verdict::Valid : Verdict::Undecided);
     range.reason = found.why;
     if (found.certificate && found.certificate->claim.makespan &&
         request.dataOnly) {
@@ -272,7 +272,8 @@ private:
           found.certificate->claim.witness || found.certificate->claim.last};
     }
     if (found.certificate && !request.dataOnly)
-      range.reason = "by data; messages are right in the order that was chosen";
+      range.reason = "by data dependences; valid with the chosen order of "
+                     "messages";
     return found.certificate.has_value();
   }
 

@@ -184,7 +184,7 @@ public:
         if (int64_t parts = b.at[One] / std::gcd(b.at[One], a.at[dim]);
             parts != 1)
           throw ResidueSplit{dim, parts};
-    refuse(false, at, "a quotient that is no affine form");
+    refuse(false, at, "a quotient is not affine");
   }
   Form remainder(const Form &a, const Form &b, SourceRange at) const {
     return a - product(quotient(a, b, at), b, at);
@@ -213,7 +213,7 @@ public:
           findBy(free.values, param.decl->name.text, &ParamValue::name);
       int64_t number;
       if (param.type != Type::Int && param.type != Type::Bool)
-        refuse(place, "a parameter is no int");
+        refuse(place, "a parameter is not an int");
       if (consumed && param.type == Type::Bool && consumed->value != "true" &&
           consumed->value != "false")
         refuse(place, "its value is neither true nor false");
@@ -230,7 +230,7 @@ public:
       if (auto *ranks = dyn_cast<ast::RanksItem>(item)) {
         if (evalInt(ranks->count) != free.numRanks)
           refuse(ranks->count->range,
-                 "the ranks are not those of the first parameter of `--for`");
+                 "the number of ranks is not the first parameter of `--for`");
       } else if (auto *backward = dyn_cast<ast::BackwardItem>(item)) {
         hasBackward = !backward->condition || evalBool(backward->condition);
       } else if (!isa<ast::LetStmt, ast::RequireItem>(item)) {
@@ -298,7 +298,7 @@ private:
     Form count = evalInt(item.end) - first;
     if (!numbers.isNonNegative(first, item.range) ||
         !numbers.isNonNegative(count - 1, item.range))
-      throw NotAdmitted{item.end->range, "there is no microbatch"};
+      throw NotAdmitted{item.end->range, "it has no microbatches"};
     Form stages =
         ofPlacement(decl, [&] { return evalInt(stagesOf(decl)->count); });
     int64_t chunks = stages.at[P] / free.numRanks.at[P];
@@ -359,7 +359,7 @@ private:
         frame = outer;
       }
     }
-    refuse(map->rank->range, "stages lie on ranks in no affine way");
+    refuse(map->rank->range, "the placement is not affine");
   }
 
   // ---- Loops ----
@@ -372,7 +372,7 @@ private:
       return;
     }
     if (loopStep)
-      refuse(stmt->range, "a loop that grows stands in another");
+      refuse(stmt->range, "a loop of symbolic length is nested in another");
     if (numbers.isNonNegative(iterations, stmt->range))
       expandLoop(stmt, Form(), iterations, runBody);
   }
@@ -424,8 +424,7 @@ private:
       state = moved(start, change, some);
       assuming({some, count - 1 - some}, some);
       if (state != moved(start, change, some + 1))
-        refuse(stmt->range,
-               "what a loop does changes from iteration to iteration");
+        refuse(stmt->range, "the actions of a loop differ between iterations");
       if (loops.back().units.empty())
         loops.pop_back();
       state = moved(start, change, count);
@@ -460,7 +459,7 @@ private:
       // Several, each once, are pending in rounds.
       for (size_t i = was.size() + 1; i != is.size(); ++i) {
         if (grown.count != Form(1) || is[i].count != Form(1))
-          refuse(stmt->range, "what is deferred changes its order");
+          refuse(stmt->range, "the deferred actions change their order");
         llvm::append_range(grown.items, is[i].items);
       }
       is.resize(was.size());
@@ -476,7 +475,7 @@ private:
           });
     };
     if (!std::ranges::equal(was, is, isLike))
-      refuse(stmt->range, "what is deferred changes its order");
+      refuse(stmt->range, "the deferred actions change their order");
     State change = before;
     for (auto [by, from, to] :
          llvm::zip(change.numbers(), before.numbers(), after.numbers()))
@@ -523,7 +522,7 @@ private:
       refuse(stmt->range, "there are declared actions");
     if (deferred.count(kind.value)) {
       if (chunkArg || microbatch)
-        refuse(stmt->range, "it takes one of many deferred actions");
+        refuse(stmt->range, "it runs one of several deferred actions");
       if (!numbers.isNonNegative(pending() - 1, stmt->range))
         refuse(stmt->range, "nothing is pending");
       return take(stmt);
@@ -634,7 +633,7 @@ private:
 
   void drain(const ast::DrainStmt *stmt) override {
     if (loopStep)
-      refuse(stmt->range, "a loop takes what loops deferred");
+      refuse(stmt->range, "a loop runs actions that other loops deferred");
     std::optional<uint32_t> only;
     if (stmt->chunk)
       only = resolve(stmt->chunk, stmt->range);

@@ -70,6 +70,7 @@ public:
       evaluator.clearFailed();
       Evaluator::Frame frame(evaluator, instance.schedule->numLocals);
       evaluator.local(0) = {.i = r};
+      evaluator.rank = RankId(r);
       size_t mark = evaluator.mark();
       onRank = instance.onRank(RankId(r));
       inBody = onRank->body;
@@ -79,6 +80,7 @@ public:
         checkLeftPending();
     }
     evaluator.counter = nullptr;
+    evaluator.rank.reset();
     if (diags.errorCount() != before)
       return std::nullopt;
     if (!fill(addCosts) ||

@@ -95,8 +95,8 @@ Chunk *RankState::resolve(const std::optional<ChunkArg> &arg, SourceRange range,
       diags.report<diag::ChunkOutOfRange>(arg->range, rank.value, arg->value)
           .note({}, "rank {} has {}", rank.value,
                 chunks.size() == 1
-                    ? fmt::format("1 chunk; the number of a microbatch stands "
-                                  "behind `mb:`, as in `{}(mb: {})`",
+                    ? fmt::format("1 chunk; give the number of a microbatch "
+                                  "after `mb:`, as in `{}(mb: {})`",
                                   mnemonic, arg->value)
                     : fmt::format("{} chunks", chunks.size()));
     return nullptr;

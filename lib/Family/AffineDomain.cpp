@@ -55,7 +55,7 @@ void AffineDomain::split(Affine x, __int128 root, bool isPoint,
          "the answer changes in the middle of a loop");
   if ((root + 1) * steadyLoop.unrollFactor > maxPeeled)
     stop(Outcome::Kind::Undecided, place,
-         "the answer changes at a far iteration of a loop");
+         "a condition changes after many iterations of a loop");
   int64_t more =
       (static_cast<int64_t>(root) + isPoint) * steadyLoop.unrollFactor;
   Outcome outcome =
@@ -68,17 +68,17 @@ void AffineDomain::split(Affine x, __int128 root, bool isPoint,
 }
 
 Outcome AffineDomain::peeledOutcome(const SteadyLoop &of, int64_t before,
-                                    int64_t behind, SourceRange place,
+                                    int64_t after, SourceRange place,
                                     std::string why) const {
   if (of.unrollFactor > maxPeeled ||
-      of.peeled.before + of.peeled.behind > 2 * maxPeeled)
+      of.peeled.before + of.peeled.after > 2 * maxPeeled)
     return {Outcome::Kind::Undecided, 0, {}, place, std::move(why), {}};
   Outcome outcome{Outcome::Kind::Retry, 0, *hints, place, std::move(why), {}};
   PeelCounts &hint = outcome.hints[of.loop];
   if (before != 0)
     hint.before = of.peeled.before + before;
-  if (behind != 0)
-    hint.behind = of.peeled.behind + behind;
+  if (after != 0)
+    hint.after = of.peeled.after + after;
   return outcome;
 }
 
@@ -87,7 +87,7 @@ void AffineDomain::peelPrologue(SourceRange place, std::string why) const {
     stop(Outcome::Kind::Undecided, place, std::move(why));
   Outcome outcome{Outcome::Kind::Retry, 0, *hints, place, std::move(why), {}};
   outcome.hints[steadyLoop.loop] = {2 * steadyLoop.peeled.before + 2,
-                                    steadyLoop.peeled.behind};
+                                    steadyLoop.peeled.after};
   throw Stop{std::move(outcome)};
 }
 
@@ -156,7 +156,7 @@ Affine AffineDomain::quotient(Affine a, Affine b, SourceRange place) const {
   if (!b.isConstant()) {
     // Small by large, and equals, are simple.
     if (!isNonNegative(b - 1, place))
-      stop(Outcome::Kind::Undecided, place, "it divides by what grows");
+      stop(Outcome::Kind::Undecided, place, "it divides by a value that grows");
     for (int64_t q = 0; q != 4; ++q) {
       Affine rest = a - q * b;
       if (!isNonNegative(rest, place))
@@ -168,7 +168,7 @@ Affine AffineDomain::quotient(Affine a, Affine b, SourceRange place) const {
          "it divides by a number that grows with the microbatches");
   }
   if (b.c == 0)
-    stop(Outcome::Kind::Wrong, place, "it divides by zero");
+    stop(Outcome::Kind::Invalid, place, "it divides by zero");
   if (auto common = commonQuotient(a, b.c))
     return *common;
   int64_t divisor = std::abs(b.c);

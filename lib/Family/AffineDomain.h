@@ -30,9 +30,9 @@ class AffineDomain {
 public:
   using Number = Affine;
   static constexpr uint64_t maxSteps = 20'000'000;
-  [[noreturn]] static void refuse(bool isWrong, SourceRange place,
+  [[noreturn]] static void refuse(bool isInvalid, SourceRange place,
                                   std::string why) {
-    stop(isWrong ? Outcome::Kind::Wrong : Outcome::Kind::Undecided, place,
+    stop(isInvalid ? Outcome::Kind::Invalid : Outcome::Kind::Undecided, place,
          std::move(why));
   }
 
@@ -58,9 +58,9 @@ public:
   /// happens first comes to its end.
   [[noreturn]] void peelPrologue(SourceRange place, std::string why) const;
   /// Asks for so many more iterations before the window, or after it.
-  [[noreturn]] void peel(const SteadyLoop &of, int64_t before, int64_t behind,
+  [[noreturn]] void peel(const SteadyLoop &of, int64_t before, int64_t after,
                          SourceRange place, std::string why) const {
-    throw Stop{peeledOutcome(of, before, behind, place, std::move(why))};
+    throw Stop{peeledOutcome(of, before, after, place, std::move(why))};
   }
   /// The loop is not unrolled further than this for an iteration that differs.
   static constexpr int64_t maxPeeled = 20'000;
@@ -72,7 +72,7 @@ private:
     std::optional<__int128> min, max; ///< Nothing for no bound.
   };
   Bounds bounds(Affine x) const;
-  Outcome peeledOutcome(const SteadyLoop &of, int64_t before, int64_t behind,
+  Outcome peeledOutcome(const SteadyLoop &of, int64_t before, int64_t after,
                         SourceRange place, std::string why) const;
   [[noreturn]] void split(Affine x, __int128 root, bool isPoint,
                           SourceRange place) const;

@@ -127,7 +127,7 @@ void Inserter::peel(uint32_t row, bool atBegin) const {
   const SteadyLoop &of = loops[rows[row].loop];
   terms.numbers.peel(of, atBegin ? of.unrollFactor : 0,
                      atBegin ? 0 : of.unrollFactor, insertion->item->range,
-                     "what is inserted stands in a loop");
+                     "the inserted action is in a loop");
 }
 
 /// Whether an item, of this iteration of an anchor with the microbatch `of`, is
@@ -214,7 +214,7 @@ void Inserter::placeInLoop(uint32_t anchor, int64_t steps) {
     return placed.push_back({from, anchor, row});
   if (!back)
     stop(Kind::Undecided, insertion->item->range,
-         "what is inserted moves into the next iteration of a loop");
+         "the inserted action moves into the next iteration of a loop");
   // The first iteration's stands before the window,
   Affine of = row.microbatch;
   uint32_t border = begin;
@@ -233,7 +233,7 @@ void Inserter::placeInLoop(uint32_t anchor, int64_t steps) {
   at = withLoopOf(anchor, [&] { return moved(end, begin, row, next, steps); });
   if (steps > 0)
     stop(Kind::Undecided, insertion->item->range,
-         "what is inserted moves more than an iteration of a loop");
+         "the inserted action moves by more than an iteration of a loop");
   row.microbatch = next;
   placed.push_back({at, anchor, row});
   movedToPreviousIteration[anchor] = 0;
@@ -258,7 +258,7 @@ void Inserter::follow(const BoundRule &rule, const Insertion &which) {
     common &= head.kinds[kind].defines;
   if (!isPerStageOrRank && which.anchors.size() > 1 && common == 0)
     stop(Kind::Undecided, range,
-         "a microbatch may have several actions that it is inserted at");
+         "a microbatch may have several actions to insert it at");
   std::vector<uint32_t> anchors;
   std::map<uint64_t, uint32_t> chosen; // The first of a stage, or the last.
   for (uint32_t i = 0; i != rows.size(); ++i)

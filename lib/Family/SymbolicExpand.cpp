@@ -116,17 +116,17 @@ private:
     Affine pad = item.pad ? evalInt(item.pad) : count;
     auto need = [&](Affine x, const ast::Expr *expr, const char *why) {
       if (!numbers.isNonNegative(x, expr->range))
-        stop(Kind::Wrong, expr->range, why);
+        stop(Kind::Invalid, expr->range, why);
     };
     need(first, item.end, "the first microbatch is below 0");
-    need(count - 1, item.end, "there is no microbatch");
+    need(count - 1, item.end, "it has no microbatches");
     need(pad - count, item.pad ? item.pad : item.end,
          "the padded number of microbatches is too small");
     for (Affine x : {count, pad})
       if (pipe.slices != 1 &&
           !numbers.isZero(numbers.remainder(x, pipe.slices, decl.slices->range),
                           decl.slices->range))
-        stop(Kind::Wrong, decl.slices->range,
+        stop(Kind::Invalid, decl.slices->range,
              "the microbatches are not whole sequences of slices");
     ranges.push_back({first, count});
     padded.push_back(pad);
@@ -140,7 +140,7 @@ private:
                 ranges[a].first - ranges[b].first - ranges[b].count, place) &&
             !numbers.isNonNegative(
                 ranges[b].first - ranges[a].first - ranges[a].count, place))
-          stop(Kind::Wrong, place, "two pipes share microbatches");
+          stop(Kind::Invalid, place, "two pipes share microbatches");
       }
   }
 
@@ -164,7 +164,7 @@ private:
     const ast::OnRankItem *onRank = sample->onRank(RankId(r));
     body(onRank->body);
     if (!state.queue.empty())
-      stop(Kind::Wrong, onRank->range,
+      stop(Kind::Invalid, onRank->range,
            fmt::format("`{}` is left pending on rank {}",
                        module.kinds[state.queue.front().kind].mnemonic, r));
     Inserter inserter(*this, sample->program, r, loops, *rows);
@@ -188,7 +188,7 @@ private:
       return;
     if (numbers.inLoop)
       stop(Kind::Undecided, stmt->range,
-           "a loop that grows with the microbatches stands in another");
+           "a loop that grows with the microbatches is nested in another");
     if (iterations.n < 0)
       stop(Kind::Undecided, stmt->range,
            "a loop gets shorter with more microbatches");
@@ -209,7 +209,7 @@ private:
                   int64_t unrollFactor, LoopBody runBody) {
     auto hint = hints.find(stmt->id);
     PeelCounts peeled = hint == hints.end() ? PeelCounts() : hint->second;
-    int64_t spare = iterations - unrollFactor - peeled.before - peeled.behind;
+    int64_t spare = iterations - unrollFactor - peeled.before - peeled.after;
     if (spare < 0)
       stop(Kind::CaseSplit, stmt->range, "a loop has too few iterations",
            (-spare + unrollFactor - 1) / unrollFactor);
@@ -217,7 +217,7 @@ private:
                     : family.peeledSide == PeeledSide::Before ? spare
                                                               : 0;
     peeled.before += early;
-    peeled.behind += spare - early;
+    peeled.after += spare - early;
     int64_t at = 0;
     for (; at != peeled.before; ++at)
       runBody(at);
@@ -250,13 +250,13 @@ private:
       if (state.queue.size() != queued + 1 + grown.size() ||
           state.queue[queued].segment != noSegment)
         stop(Kind::Undecided, stmt->range,
-             "what is deferred grows, and is taken, in one loop");
+             "one loop both adds to the deferred actions and runs them");
       segment.assign(state.queue.begin() + queued + 1, state.queue.end());
       state.queue.resize(queued);
     }
     if (state != wanted)
       stop(Kind::Undecided, stmt->range,
-           "what a loop does changes from iteration to iteration");
+           "the actions of a loop differ between iterations");
     state = moved(before, change, {1, 1, 0});
     for (PendingEntry &entry : segment) {
       entry.segment = segments;
@@ -276,24 +276,27 @@ private:
       Affine change = b - a;
       if (!change.isConstant())
         stop(Kind::Undecided, stmt->range,
-             "what a loop changes depends on the parameter of `--for`");
+             "an effect of a loop depends on the parameter of `--for`");
       return change;
     };
     for (size_t i = 0; i != change.issued.size(); ++i)
       change.issued[i] = difference(before.issued[i], after.issued[i]);
     size_t size = before.queue.size();
     if (after.queue.size() < size)
-      numbers.peelPrologue(stmt->range, "a loop takes from what was deferred");
+      numbers.peelPrologue(stmt->range,
+                           "a loop runs actions that were deferred before it");
     bool isKept = std::equal(before.queue.begin(), before.queue.end(),
                              after.queue.begin());
     if (after.queue.size() > size && !isKept)
-      numbers.peelPrologue(stmt->range,
-                           "what is deferred grows, and is taken, in one loop");
+      numbers.peelPrologue(
+          stmt->range,
+          "one loop both adds to the deferred actions and runs them");
     grown.assign(after.queue.begin() + size, after.queue.end());
     for (size_t i = 0; i != size; ++i) {
       const PendingEntry &a = before.queue[i], &b = after.queue[i];
       if (a.chunk != b.chunk || a.kind != b.kind || a.segment != b.segment)
-        numbers.peelPrologue(stmt->range, "what is deferred changes its order");
+        numbers.peelPrologue(stmt->range,
+                             "the deferred actions change their order");
       change.queue[i].index = difference(a.index, b.index);
     }
     return change;
@@ -316,7 +319,7 @@ private:
       uint64_t before = progress;
       body(stmt->body);
       if (progress == before)
-        stop(Kind::Wrong, stmt->range, "the loop does not end");
+        stop(Kind::Invalid, stmt->range, "the loop does not end");
     };
     auto key = std::pair(number, stmt->id);
     size_t occurrence = numbers.inLoop ? 0 : occurrences[stmt->id]++;
@@ -363,7 +366,7 @@ private:
       if (type(arg) != Type::Pipe && type(arg) != Type::Part) {
         if (value >= 0 && size_t(value) < chunks.size())
           return value;
-        stop(Kind::Wrong, arg->range,
+        stop(Kind::Invalid, arg->range,
              fmt::format("rank {} has no chunk {}", number, value));
       }
       part = &sample->parts[value];
@@ -372,7 +375,7 @@ private:
       if ((!part || part->has(chunk.pipe, chunk.stage)) && ++matches == 1)
         found = i;
     if (matches != 1)
-      stop(Kind::Wrong, place,
+      stop(Kind::Invalid, place,
            fmt::format("it does not say which chunk of rank {}", number));
     return found;
   }
@@ -394,7 +397,7 @@ private:
     if (module.kinds[kind].scope != KindScope::Rank || arg)
       return resolve(arg, place);
     if (chunks.empty())
-      stop(Kind::Wrong, place, fmt::format("rank {} has no chunk", number));
+      stop(Kind::Invalid, place, fmt::format("rank {} has no chunk", number));
     return 0;
   }
 
@@ -404,9 +407,9 @@ private:
     for (Affine f : {Affine{x.c, x.n, 0}, Affine{x.c, x.n + x.j, 0}}) {
       int64_t first = f.c >= 0 && f.n < 0 ? f.c / -f.n + 1 : 0;
       if (first > 0 && first <= family.last)
-        stop(Kind::Wrong, place, why, first);
+        stop(Kind::Invalid, place, why, first);
       if (!numbers.isNonNegative(f, place))
-        stop(Kind::Wrong, place, why);
+        stop(Kind::Invalid, place, why);
     }
   }
 
@@ -482,7 +485,7 @@ private:
     PendingEntry entry = state.queue[place];
     if (entry.segment)
       stop(Kind::Undecided, stmt->range,
-           "it takes one of many deferred actions, the number of which grows");
+           "it runs one deferred action of a number that grows");
     state.queue.erase(state.queue.begin() + place);
     issue(entry, stmt, 1);
   }
@@ -512,7 +515,8 @@ private:
       }
     }
     if (place == state.queue.size())
-      stop(Kind::Wrong, stmt->range, "what it takes is not pending");
+      stop(Kind::Invalid, stmt->range,
+           "the action that it runs is not pending");
     take(place, stmt);
   }
 
@@ -521,7 +525,7 @@ private:
     Affine count;
     for (const PendingEntry &entry : state.queue) {
       if (entry.segment == noSegment)
-        numbers.peelPrologue(place, "it counts what grows in a loop");
+        numbers.peelPrologue(place, "it counts actions that grow in a loop");
       if (!chunk || entry.chunk == *chunk)
         count = count + (entry.segment ? Affine{1, 1, 0} : 1);
     }
@@ -551,7 +555,8 @@ private:
         continue;
       }
       if (entry.segment && (numbers.inLoop || entry.segment == noSegment))
-        stop(Kind::Undecided, stmt->range, "a loop takes what loops deferred");
+        stop(Kind::Undecided, stmt->range,
+             "a loop runs actions that other loops deferred");
       if (!entry.segment) {
         issue(entry, stmt, 1);
         continue;
@@ -574,7 +579,8 @@ private:
     if (id == Builtin::Ranks && sample)
       return {sample->program.numRanks};
     if (id == Builtin::Ranks)
-      stop(Kind::Undecided, place, "the head asks for the ranks");
+      stop(Kind::Undecided, place,
+           "the head of the schedule depends on the rank");
     if (id == Builtin::Issued)
       return {issuedOf(chunkFor(kind, arg, place), kind)};
     if (id == Builtin::Pending)

@@ -202,10 +202,10 @@ std::vector<const CostSetting *> CostModel::inEffect(size_t numPipes) const {
   };
   for (auto at = kept.begin(); at != kept.end(); ++at) {
     // What each pipe says for itself leaves nothing of what is said of all.
-    auto next = std::next(at), behind = next;
-    while (behind != kept.end() && isOfPipeOf(*at->second, *behind->second))
-      ++behind;
-    if (behind == next || size_t(std::distance(next, behind)) != numPipes)
+    auto next = std::next(at), after = next;
+    while (after != kept.end() && isOfPipeOf(*at->second, *after->second))
+      ++after;
+    if (after == next || size_t(std::distance(next, after)) != numPipes)
       result.push_back(at->second);
   }
   return result;

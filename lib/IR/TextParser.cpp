@@ -341,11 +341,12 @@ static FamilyHeader readFamilyHeader(TextReader &text, std::string &free) {
     if (family.count == 0)
       text.expected("a number of values, at least 1");
   }
-  family.verdict = text.peekWord().str();
-  text.expectWord(family.verdict == "right" || family.verdict == "wrong"
-                      ? StringRef(family.verdict)
-                      : "excluded");
-  if (family.verdict != "right")
+  StringRef word = text.peekWord();
+  bool isValid = word == "valid" || word == "right"; // An older word.
+  bool isInvalid = word == "invalid" || word == "wrong";
+  family.verdict = isValid ? "valid" : isInvalid ? "invalid" : "excluded";
+  text.expectWord(isValid || isInvalid ? word : "excluded");
+  if (!isValid)
     family.reason = text.string("a reason");
   else if (text.expect("{"))
     family.body = text.offset();

@@ -180,8 +180,8 @@ void CellReader::checkGroup(StringRef cell, StringRef suffix,
   if (!fits)
     noGroup(cell, fmt::format("its actions are {}", quote(name)));
   else if (!rules.onlyGroup.empty() && suffix != rules.onlyGroup)
-    noGroup(cell,
-            fmt::format("the one group of this format is {}", rules.onlyGroup));
+    noGroup(cell, fmt::format("the only group of this format is {}",
+                              rules.onlyGroup));
 }
 
 /// The value of digits, or nothing and a report when it is above `max`.

@@ -62,7 +62,7 @@ public:
 
   /// The program that the options choose.
   std::optional<Program> readOne() {
-    if (!split() || (claims.empty() && !wrong("it holds no ranges")))
+    if (!split() || (claims.empty() && !wrong("it has no ranges")))
       return std::nullopt;
     auto number = chosen(free);
     if (!number)
@@ -71,11 +71,11 @@ public:
       return *number >= claim.from && (!claim.to || *number <= *claim.to) &&
              (*number - claim.from) % claim.modulus == 0;
     });
-    if (claim == claims.end() || claim->verdict != "right") {
+    if (claim == claims.end() || claim->verdict != "valid") {
       bool isTold = claim != claims.end() && !claim->reason.empty();
       return context.diags.report<diag::ImportNoFamily>(
           Location("-D " + free), free, *number,
-          isTold ? claim->reason : "no range holds it");
+          isTold ? claim->reason : "no range contains it");
     }
     size_t i = claim - claims.begin();
     int64_t n = (*number - claim->from) / claim->modulus;
@@ -97,13 +97,13 @@ public:
   std::optional<proof::ParametricProgram> readAll() {
     if (!split())
       return std::nullopt;
-    if (!findBy(claims, "right", &proof::ProgramRange::verdict)) {
-      wrong("none is right");
+    if (!findBy(claims, "valid", &proof::ProgramRange::verdict)) {
+      wrong("none is valid");
       return std::nullopt;
     }
     proof::ParametricProgram all{"", free, transports, claims};
     for (size_t i = 0; i != claims.size(); ++i) {
-      if (claims[i].verdict != "right")
+      if (claims[i].verdict != "valid")
         continue;
       auto evidence = std::make_shared<proof::ResidueFamily>();
       bool isOne = claims[i].to == claims[i].from;
@@ -177,10 +177,9 @@ private:
         claim.to = *to;
       if (auto reason = one.getString("reason"))
         claim.reason = reason->str();
-      claim.verdict = one.get("actions") ? "right" : "wrong";
-      if (auto verdict = one.getString("verdict");
-          verdict && !one.get("actions"))
-        claim.verdict = verdict->str();
+      claim.verdict = one.get("actions")                       ? "valid"
+                      : one.getString("verdict") == "excluded" ? "excluded"
+                                                               : "invalid";
       claims.push_back(std::move(claim));
     }
     return true;

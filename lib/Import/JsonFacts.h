@@ -54,7 +54,7 @@ public:
     if (peaks == truth)
       return;
     std::string what =
-        fmt::format("a list of {} numbers, one a rank", program.numRanks());
+        fmt::format("a list of {} numbers, one per rank", program.numRanks());
     if (peaks.size() == truth.size()) {
       size_t rank = std::ranges::mismatch(peaks, truth).in1 - peaks.begin();
       what = fmt::format("{} for rank {}, whose list has that many activations "

@@ -128,8 +128,8 @@ private:
       return json.wrong("letters", "letters and underscores, and no word of "
                                    "the text of programs");
     if (head.kinds.find(info.mnemonic))
-      return json.wrong("kinds", fmt::format("told apart: `{}` is there twice",
-                                             info.mnemonic));
+      return json.wrong(
+          "kinds", fmt::format("unique: `{}` is there twice", info.mnemonic));
     if (head.kinds.size() == KindTable::maxKinds)
       return json.tooMany(KindTable::maxKinds, "kinds of actions");
     if (!checkCollective(info, json.lastPlace(), json.diags))

@@ -149,11 +149,11 @@ private:
            use.graphs.push_back(graph < 0 ? GraphUse::none : uint32_t(graph));
          })});
     if (head.pipes.empty())
-      return json.wrong("uses", "empty: there is no pipe");
+      return json.wrong("uses", "empty: the program has no pipe");
     uint32_t stages = head.pipes[use.pipe.value].numStages();
     if (use.graphs.size() != 1 && use.graphs.size() != stages)
       return json.wrong("graphs",
-                        fmt::format("one graph, or {}, one a stage", stages));
+                        fmt::format("one graph, or {}, one per stage", stages));
     for (uint32_t graph : use.graphs)
       if (graph != GraphUse::none && nodes.graphs[graph].kind != use.kind)
         return json.wrong("graphs", "graphs of the same kind");

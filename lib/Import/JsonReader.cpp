@@ -31,7 +31,7 @@ void JsonReader::tooMany(uint64_t limit, StringRef what) {
 
 void JsonReader::expectEnd() {
   if (peek() != 0 || (isOpen && at != end))
-    fail("something stands behind the last `}`");
+    fail("unexpected text after the last `}`");
 }
 
 // ---- Values ----
@@ -52,7 +52,7 @@ bool JsonReader::accept(char c) {
 void JsonReader::items(char close, function_ref<void()> item) {
   const char *from = at++;
   if (++depth > maxDepth) {
-    fail("it is nested more than 64 deep");
+    fail("it has more than 64 levels of nesting");
     return;
   }
   if (!accept(close)) {
@@ -100,7 +100,7 @@ std::optional<int64_t> JsonReader::integer() {
   if (!takeNumber(isInteger) || !isInteger)
     return std::nullopt;
   int64_t value;
-  auto [behind, error] =
+  auto [after, error] =
       std::from_chars(lastToken.begin(), lastToken.end(), value);
   if (error != std::errc())
     value = first == '-' ? INT64_MIN : INT64_MAX;
@@ -243,9 +243,8 @@ int64_t JsonReader::number(StringRef what, int64_t min, int64_t max) {
   auto value = integer();
   if (value && *value >= min && *value <= max)
     return *value;
-  wrong(what, max < min
-                  ? std::string("absent: there is nothing that it could name")
-                  : fmt::format("an integer from {} to {}", min, max));
+  wrong(what, max < min ? std::string("absent: there is nothing for it to name")
+                        : fmt::format("an integer from {} to {}", min, max));
   return min;
 }
 
@@ -316,7 +315,7 @@ bool JsonReader::object(StringRef what, ArrayRef<JsonField> fields,
     return diags.report<diag::ImportJsonMissing>(lastPlace(), what,
                                                  llvm::join(missing, ", "));
   StringRef whole = lastToken;
-  auto behind = std::pair(at, end);
+  auto after = std::pair(at, end);
   ++depth;
   for (auto [field, value] : llvm::zip(fields, values)) {
     if (value.empty() || !isOpen)
@@ -327,7 +326,7 @@ bool JsonReader::object(StringRef what, ArrayRef<JsonField> fields,
       fail("expected `,` or `}`");
   }
   --depth;
-  std::tie(at, end) = behind;
+  std::tie(at, end) = after;
   lastToken = whole;
   return false;
 }

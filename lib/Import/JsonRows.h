@@ -43,7 +43,7 @@ public:
       json.list("actions", [&] { readAction(kinds, numSites); });
     });
     if (tooMany || program.ranksBegun() != program.numRanks())
-      json.wrong("actions", fmt::format("a list of {} lists, one a rank",
+      json.wrong("actions", fmt::format("a list of {} lists, one per rank",
                                         program.numRanks()));
   }
 

@@ -40,7 +40,7 @@ private:
     bool atEnd = first >= text.size();
     diags.report<diag::LayoutSyntax>(
         range(first, std::max(end, first + 1)),
-        atEnd ? std::string("the end")
+        atEnd ? std::string("end")
               : fmt::format("`{}`", text.slice(first, end)));
   }
 

@@ -111,10 +111,10 @@ static std::string foreignSyntaxHint(antlr4::Parser *parser,
     return llvm::is_contained(words, word);
   };
   if (isAfterName && isOneOf(before, {"elif", "elsif", "elseif"}))
-    return "`else if` says so";
+    return "write `else if`";
   if (text == "=" && isAfterName)
-    return fmt::format("`let {} = ...;` gives a name its value, once; what "
-                       "changes is `i` of `for i in 0 .. n {{ }}`",
+    return fmt::format("`let {} = ...;` names a value once; a variable that "
+                       "changes is the `i` of `for i in 0 .. n {{ }}`",
                        before);
   if (text == "=" && before == "mb")
     return "`mb: m` names the microbatch";
@@ -127,7 +127,7 @@ static std::string foreignSyntaxHint(antlr4::Parser *parser,
     return fmt::format("outside of `on rank`, `fn {}(x) = ...;` is a function",
                        before);
   if (rule == ScheduleParser::RuleSchedule && text == "rank")
-    return "`on rank r { }` says what each rank does";
+    return "`on rank r { }` holds the actions of each rank";
   if (before == "rank" && text == "{")
     return "the rank has a name: `on rank r { }`";
   if (rule == ScheduleParser::RuleFile &&
@@ -190,16 +190,16 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
     if (mayBeName && !isAfterName && llvm::is_contained(words, text))
       return fmt::format("`{}` is a keyword and cannot be a name", text);
     if (text == "=")
-      return "`=` gives a name its value; `==` compares";
+      return "`=` assigns; `==` compares";
     if (text == "[" && isAfterName)
-      return fmt::format("a chunk stands in round brackets, `{0}(0)`, and so "
-                         "does a microbatch, `{0}(mb: 0)`",
+      return fmt::format("a chunk is given in parentheses, `{0}(0)`, and so is "
+                         "a microbatch, `{0}(mb: 0)`",
                          before->getText());
     if (parser->getRuleContext()->getRuleIndex() ==
             ScheduleParser::RuleSchedule &&
         llvm::is_contained({"layer", "layers", "part", "module", "gives"},
                            text))
-      return "layers and parts stand in `model { }`";
+      return "layers and parts belong in `model { }`";
     return "";
   };
   auto builder =

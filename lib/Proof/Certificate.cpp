@@ -50,11 +50,11 @@ static std::string faultOfMemory(const Evidence &evidence) {
     return "no memory is limited";
   auto memoryDeltas = memoryDeltasOf(program, costs);
   if (!memoryDeltas)
-    return "what actions hold is not clear";
+    return "the memory that actions hold is not determined";
   for (size_t rank = 0; rank != program.ranks.size(); ++rank)
     for (Affine peak : peaksOf(program.ranks[rank], (*memoryDeltas)[rank]))
       if (!isNonNegative(memoryBudgetOf(costs, rank) - peak, program.last))
-        return fmt::format("rank {} holds more than it may", rank);
+        return fmt::format("rank {} exceeds its memory limit", rank);
   return "";
 }
 
@@ -65,7 +65,7 @@ static std::string faultOfMakespan(const Claim &claim) {
     return "nothing shows the makespan";
   auto result = on.checker->makespan(*evidence.times, evidence.model->costs);
   if (!result)
-    return "the times are not such that each action waits";
+    return "the times do not respect all dependences";
   Formula formula =
       Formula::of(result->value, evidence.base, evidence.step, timeUnit);
   formula.isExact = result->isExact || !claim.makespan->isExact;
@@ -79,12 +79,12 @@ static std::string faultOfNumbers(const Claim &claim,
                                   const std::optional<Formula> &microbatches) {
   const Evidence &evidence = *claim.evidence;
   bool isOne = claim.to == claim.from;
-  bool isWrong = claim.verdict == "wrong"; // From some n on.
+  bool isInvalid = claim.verdict == "invalid"; // From some n on.
   if (((!isOne || claim.from == evidence.base) &&
        evidence.step != claim.modulus) ||
       (claim.from - evidence.base) % evidence.step != 0 ||
       claim.from % claim.modulus != claim.residue ||
-      (!isWrong && claim.from != evidence.base))
+      (!isInvalid && claim.from != evidence.base))
     return "the evidence is of other numbers";
   if (!microbatches)
     return "";
@@ -104,17 +104,17 @@ static std::string faultOfNumbers(const Claim &claim,
 
 static std::string faultOfClaim(const Claim &claim,
                                 const Certificate &certificate) {
-  bool isRight = claim.verdict == "right";
+  bool isValid = claim.verdict == "valid";
   if (!claim.evidence)
     return "there is no evidence";
   const Evidence &evidence = *claim.evidence;
-  if (!isRight && (claim.verdict != "wrong" || claim.makespan || claim.fits ||
+  if (!isValid && (claim.verdict != "invalid" || claim.makespan || claim.fits ||
                    !claim.transports.empty()))
     return "the evidence is of another verdict";
   if (std::string fault = faultOfNumbers(claim, certificate.microbatches);
       !fault.empty())
     return fault;
-  if (!isRight)
+  if (!isValid)
     return Checker::of(evidence.withoutMessages, nullptr)
                    ->isCycle(evidence.cycle,
                              (claim.from - evidence.base) / evidence.step)
@@ -127,10 +127,10 @@ static std::string faultOfClaim(const Claim &claim,
     seen.insert(witness.transport);
   }
   if (claim.transports.empty())
-    return "it says nothing of any transport";
+    return "it names no transport";
   for (const std::string &transport : claim.transports)
     if (!seen.count(transport))
-      return "nothing is shown for " + transport;
+      return "no proof for " + transport;
   if (claim.fits)
     if (std::string fault = faultOfMemory(evidence); !fault.empty())
       return fault;
@@ -171,9 +171,9 @@ static std::optional<__int128> firstCommonNumber(const Claim &a,
   __int128 turns = __int128((b.residue - a.residue) / r) * u % period;
   __int128 number = a.residue + turns * a.modulus;
   __int128 both = __int128(period) * a.modulus;
-  __int128 behind = std::max(a.from, b.from) - number;
+  __int128 after = std::max(a.from, b.from) - number;
   return number +
-         (behind <= 0 ? behind / both : (behind + both - 1) / both) * both;
+         (after <= 0 ? after / both : (after + both - 1) / both) * both;
 }
 
 static bool overlap(const Claim &a, const Claim &b) {
@@ -210,7 +210,7 @@ static std::string faultOfNumbers(ArrayRef<Claim> claims) {
       count += (end - first) / claim.modulus + 1;
   }
   return count == last && share == Rational(1) ? ""
-                                               : "some numbers lie in no range";
+                                               : "some numbers are in no range";
 }
 
 std::string ppcc::proof::faultOf(const Certificate &certificate) {

@@ -247,7 +247,7 @@ private:
              array(rule, isBefore ? "before" : "after"))
           read.kinds.push_back(kind(*require(name.getAsString(), "rules")));
         if (read.kinds.empty() || rule.size() != 1)
-          refuse("a rule names what it is about");
+          refuse("a rule names its action");
       }
   }
 
@@ -260,7 +260,7 @@ private:
     for (const auto &[kind, list] : to)
       if (llvm::is_contained(list, Costs::remainder) &&
           !(model->kinds[KindId(kind)].defines & slot::WeightGrad))
-        refuse("`null` is for those that make the gradients of weights");
+        refuse("`null` is for actions that compute weight gradients");
   }
 
   void readGroup(const json::Object &from) {
@@ -356,7 +356,7 @@ public:
       depth += !inString && (c == '[' || c == '{');
       depth -= !inString && (c == ']' || c == '}');
       if (depth > 64)
-        refuse("it is nested more than 64 deep");
+        refuse("it has more than 64 levels of nesting");
     }
     auto value = json::parse(text);
     if (!value)
@@ -391,9 +391,9 @@ private:
     if (!isNull(from, "to"))
       claim.to = integer(from, "to", claim.from, maxNumber);
     claim.verdict = string(from, "verdict");
-    if (!llvm::is_contained({"right", "wrong", "excluded", "undecided"},
+    if (!llvm::is_contained({"valid", "invalid", "excluded", "undecided"},
                             claim.verdict))
-      refuse("a verdict is none");
+      refuse("unknown verdict `" + claim.verdict + "`");
     for (const json::Value &transport : array(from, "transports"))
       claim.transports.push_back(
           require(transport.getAsString(), "transports")->str());

@@ -96,7 +96,7 @@ public:
     if (!missing || !workFinding)
       return missing ? workFinding : missing;
     if (expected != producers.size())
-      return {Finding::Kind::Unknown, "there are messages that nobody reads"};
+      return {Finding::Kind::Unknown, "some messages are not read"};
     return declared.checkComplete();
   }
 
@@ -331,11 +331,11 @@ private:
       return info.occupiesRank() && !info.isCollective();
     };
     if (head.rankOfStage(at.pipe, at.stage).value != rank)
-      misplaced = "a row stands on a rank that does not host its stage";
+      misplaced = "an action is on a rank that does not host its stage";
     else if (at.joined && (!inGroup(info) || row == 0 ||
                            rowAt(rank, row - 1).loop != at.loop ||
                            !inGroup(infoOf(rank, row - 1))))
-      misplaced = "a group holds more than compute actions";
+      misplaced = "a group has an action that is not a compute action";
     else if (!info.isCompute() && !transport)
       misplaced = "there are messages";
     auto endpoints = info.isCompute() ? std::pair(at.stage, noStage)
@@ -551,16 +551,15 @@ private:
           finding = {
               Finding::Kind::Unknown,
               fmt::format(
-                  "no order of rank {} was found in which `{}` stands behind "
-                  "`{}`",
+                  "no order of rank {} was found in which `{}` is after `{}`",
                   rank, describe(rank, row),
                   describe(relation.source.rank, relation.source.row))};
       });
       if (!known && finding)
         finding = {Finding::Kind::Unknown,
-                   fmt::format(
-                       "what `{}` of rank {} waits for advances in other steps",
-                       describe(rank, row), rank)};
+                   fmt::format("the action that `{}` of rank {} waits for "
+                               "advances by other steps",
+                               describe(rank, row), rank)};
     });
     return finding;
   }

@@ -155,8 +155,7 @@ Finding Declared::checkRow(uint32_t rank, uint32_t row) const {
             return forEachInSameScope(rank, at, kind, visit);
           });
         }))
-      return bad(rule.isBefore ? "may stand before nothing"
-                               : "may stand after nothing");
+      return bad(rule.isBefore ? "may precede nothing" : "may follow nothing");
   }
   for (const Sequence *peerRow : peersInCollective(rank, row))
     if (!peerRow || !isThere([&](auto visit) {

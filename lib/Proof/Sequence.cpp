@@ -13,7 +13,7 @@ Finding Sequence::checkExactCover(const MicrobatchRange &range, int64_t last) {
   for (const Member &member : members)
     if (member.hasIterations && std::abs(member.number.j) != step)
       return unknown(member.number.j == 0
-                         ? "a loop does one microbatch again and again"
+                         ? "a loop repeats one microbatch"
                          : "microbatches advance in several steps");
   Affine missing = range.count - count(), end = range.first + range.count;
   Domain all{0, last, false, {}, {}};

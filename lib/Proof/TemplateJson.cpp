@@ -41,7 +41,7 @@ static std::string readRank(const json::Value &from, const Topology &head,
                             std::vector<Row> &rows) {
   auto numbers = readNumbers(&from);
   if (!numbers)
-    return "`actions` holds something else than lists of numbers";
+    return "`actions` must be lists of numbers";
   int64_t group = -1, loop = -1;
   std::set<int64_t> windows;
   for (std::vector<int64_t> &row : *numbers) {
@@ -65,7 +65,8 @@ static std::string readRank(const json::Value &from, const Topology &head,
       return "an action of a declared kind has no microbatch, or goes between "
              "ranks";
     if ((row[4] >= 0) != !kind.isCompute())
-      return "an action has a peer and is no message, or the other way round";
+      return "an action has a peer and is not a message, or is a message "
+             "without a peer";
     if (sites && (!within(5, 0, sites->phases) || !within(7, 0, sites->sites)))
       return "an action has a phase or site that is not there";
     for (size_t column : {3, 8, 9})
@@ -73,9 +74,9 @@ static std::string readRank(const json::Value &from, const Topology &head,
         return "a microbatch is too large";
     if (!within(10, -1, UINT32_MAX) || !within(6, -1, UINT32_MAX) ||
         (row[10] != loop && row[10] >= 0 && !windows.insert(row[10]).second))
-      return "the actions of a loop do not stand together";
+      return "the actions of a loop are not adjacent";
     if (row[10] < 0 && row[9] != 0)
-      return "an action has iterations and stands in no loop";
+      return "an action has iterations and is in no loop";
     bool joined = !rows.empty() && row[6] >= 0 && row[6] == group;
     if (joined && row[10] != loop)
       return "a group is in a loop and outside";

@@ -17,9 +17,9 @@ static Claim claimOf(const ProvenRange &range, StringRef firstTransport,
       std::tie(range.modulus, range.residue, range.from, range.to);
   claim.verdict = verdictName(range.verdict);
   claim.reason = std::move(reason);
-  bool isRight = range.verdict == Verdict::Right;
-  if (!range.evidence || (!isRight && range.evidence->cycle.empty())) {
-    if (isRight)
+  bool isValid = range.verdict == Verdict::Valid;
+  if (!range.evidence || (!isValid && range.evidence->cycle.empty())) {
+    if (isValid)
       claim.verdict = verdictName(Verdict::Undecided);
     return claim;
   }
@@ -35,7 +35,7 @@ static Claim claimOf(const ProvenRange &range, StringRef firstTransport,
   };
   claim.evidence = evidence;
   setWitnesses({});
-  if (!isRight) {
+  if (!isValid) {
     evidence->withMessages = {};
     evidence->times = std::nullopt;
     if (!isAccepted())

@@ -88,9 +88,8 @@ std::optional<proof::ParametricProgram>
 ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
   proof::ParametricProgram families{
       proof.schedule, free.str(), proof.transports, {}};
-  auto none = [&](Location place, const auto &number, StringRef why) {
-    session.diags.report<diag::NoProgramForAll>(std::move(place), free, number,
-                                                why);
+  auto none = [&](Location place, StringRef why) {
+    session.diags.report<diag::NoProgramForAll>(std::move(place), free, why);
     return std::nullopt;
   };
   // The files and kinds that the numbers of all rows mean.
@@ -103,32 +102,33 @@ ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
   };
   std::optional<Tables> shared;
   for (const ProvenRange &part : proof.unmerged) {
-    bool isRight = part.verdict == Verdict::Right;
+    bool isValid = part.verdict == Verdict::Valid;
     bool hasRows = part.programs && !part.programs->withMessages.ranks.empty();
-    if (part.verdict == Verdict::Undecided || (isRight && !hasRows))
-      return none(
-          part.place,
-          fmt::format("{}{}", part.from, part.to == part.from ? "" : ", .."),
-          part.reason.empty() ? "nothing was found" : part.reason);
+    if (part.verdict == Verdict::Undecided || (isValid && !hasRows))
+      return none(part.place,
+                  fmt::format("{} {} {}: {}", free,
+                              part.to == part.from ? "=" : ">=", part.from,
+                              part.reason.empty() ? "no proof was found"
+                                                  : part.reason));
     auto isFactor = [](const CostSetting &setting) {
       return rowOf(setting.what).granularity == CostGranularity::Microbatches;
     };
-    if (isRight && llvm::any_of(part.programs->head.costs().settings, isFactor))
-      return none({}, "all",
-                  "the factors of `scale` are those of one number of "
-                  "microbatches");
-    if (isRight) {
+    if (isValid && llvm::any_of(part.programs->head.costs().settings, isFactor))
+      return none({}, "the factors of `scale` are known for one number of "
+                      "microbatches only");
+    if (isValid) {
       Tables tables = tablesOf(*part.programs);
       if (shared && *shared != tables)
-        return none({}, part.from, "its files, or kinds, are others");
+        return none({}, fmt::format("files or kinds differ at {} = {}", free,
+                                    part.from));
       shared = std::move(tables);
     }
     families.ranges.push_back({part.modulus, part.residue, part.from, part.to,
                                verdictName(part.verdict).str(), part.reason,
-                               isRight ? part.programs : nullptr});
+                               isValid ? part.programs : nullptr});
   }
   if (!shared)
-    return none({}, "all", "it is wrong, or excluded");
+    return none({}, "each is invalid or excluded");
   return families;
 }
 

@@ -117,5 +117,5 @@ InstanceCompiler::unsupported(const Program &program,
     place = sema::commSetting(*checked.selection.schedule, "prefetch")
                 .front()
                 .text.range;
-  return {"the receives ahead of their readers are bounded", place};
+  return {"prefetched receives are bounded", place};
 }

@@ -313,15 +313,15 @@ private:
   /// slack later.
   bool checkDueTime(uint32_t rank, uint32_t row) const {
     auto later = half(slack[rank][row]);
-    bool isRight = later.has_value();
+    bool isValid = later.has_value();
     bool known = checker->forEachSendProducer(
         rank, row, [&](const Event &maker, const Domain &domain) {
-          isRight = isRight && isZero(at[rank][row] - *later -
+          isValid = isValid && isZero(at[rank][row] - *later -
                                           substitute(at[maker.rank][maker.row],
                                                      maker.iteration),
                                       domain);
         });
-    return known && isRight;
+    return known && isValid;
   }
 
   // ---- By time, and in sweeps ----
@@ -345,7 +345,7 @@ private:
         next += !isMessage(row);
       }
     }
-    bool isRight = everyRow(false, [&](uint32_t rank, uint32_t item) {
+    bool isValid = everyRow(false, [&](uint32_t rank, uint32_t item) {
       // In a sweep each item is at least one behind the one before.
       int64_t takes = isSweep ? 0 : std::max<int64_t>((*times)[rank][item], 1);
       Domain whole = fullDomain(rank, item);
@@ -379,8 +379,8 @@ private:
       } while (++row != rows.size() && rows[row].joined);
       return known && ready.holds();
     });
-    if (!isRight || !isSweep)
-      return isRight;
+    if (!isValid || !isSweep)
+      return isValid;
     return everyRow(true, [&](uint32_t rank, uint32_t row) {
       bool isSend = infoOf(rowAt(rank, row)).isSend(), agree = true;
       auto sameAs = [&](const Event &other, const Domain &domain) {
@@ -434,7 +434,7 @@ private:
     if (!checkProducerRows())
       return false;
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank) {
-      bool isRight = true;
+      bool isValid = true;
       const auto &rows = program.ranks[rank];
       forEachPredecessor(
           program, rows,
@@ -450,9 +450,9 @@ private:
             Key former = keyOf(rank, last);
             for (Affine &part : former)
               part = substitute(part, iteration);
-            isRight = isRight && isBefore(former, keyOf(rank, row), domain);
+            isValid = isValid && isBefore(former, keyOf(rank, row), domain);
           });
-      if (!isRight)
+      if (!isValid)
         return false;
     }
     return true;
@@ -475,15 +475,15 @@ private:
     return everyRow(true, [&](uint32_t rank, uint32_t row) {
       if (!infoOf(rowAt(rank, row)).isSend())
         return true;
-      bool isRight = true;
+      bool isValid = true;
       bool known = checker->forEachSendProducer(
           rank, row, [&](const Event &maker, const Domain &domain) {
             Affine place =
                 substitute(ordinals[rank][maker.row], maker.iteration);
-            isRight &=
+            isValid &=
                 isZero(producer[rank][row] - firsts[rank] - place, domain);
           });
-      return known && isRight;
+      return known && isValid;
     });
   }
 

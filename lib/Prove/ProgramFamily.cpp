@@ -160,7 +160,7 @@ std::optional<ProgramFamily> ppcc::familyFor(const Request &request,
   if (!proof || proof->unmerged.size() != 1)
     return std::nullopt;
   const ProvenRange &part = proof->unmerged.front();
-  if (part.verdict != Verdict::Right || !part.programs ||
+  if (part.verdict != Verdict::Valid || !part.programs ||
       part.programs->withMessages.ranks.empty())
     return std::nullopt;
   ProgramFamily result;

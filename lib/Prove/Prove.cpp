@@ -26,14 +26,14 @@ using proof::Checker;
 using proof::Finding;
 
 StringRef ppcc::verdictName(Verdict verdict) {
-  static constexpr StringRef names[] = {"right", "wrong", "excluded",
+  static constexpr StringRef names[] = {"valid", "invalid", "excluded",
                                         "undecided"};
   return names[static_cast<size_t>(verdict)];
 }
 
-bool Proof::isRight() const {
+bool Proof::isValid() const {
   return llvm::all_of(ranges, [](const ProvenRange &range) {
-    return range.verdict == Verdict::Right ||
+    return range.verdict == Verdict::Valid ||
            range.verdict == Verdict::Excluded;
   });
 }
@@ -127,10 +127,10 @@ public:
 private:
   /// Whether somebody wants to know of a number of the family.
   bool isRequested(const Family &family) const {
-    int64_t behind = request.only.value_or(family.base) - family.base;
-    return behind >= 0 && behind % family.step == 0 &&
+    int64_t after = request.only.value_or(family.base) - family.base;
+    return after >= 0 && after % family.step == 0 &&
            (family.last == proof::unbounded ||
-            behind / family.step <= family.last);
+            after / family.step <= family.last);
   }
 
   static bool contains(ast::Body body) {
@@ -165,7 +165,7 @@ private:
                 std::optional<Metrics> metrics = std::nullopt,
                 const ProofArtifacts &artifacts = {}) {
     if (isProbe) {
-      hasSettled = verdict == Verdict::Right && makespan && makespan->isExact;
+      hasSettled = verdict == Verdict::Valid && makespan && makespan->isExact;
       return;
     }
     if (!isRequested(from({family}, first).family))
@@ -255,7 +255,8 @@ private:
     wrongInSuccession = program ? 0 : wrongInSuccession + !quiet.isExcluded;
     if (!program) {
       if (!compiler.failed)
-        addRange(one, 0, quiet.isExcluded ? Verdict::Excluded : Verdict::Wrong,
+        addRange(one, 0,
+                 quiet.isExcluded ? Verdict::Excluded : Verdict::Invalid,
                  quiet.message(), quiet.place());
       return;
     }
@@ -285,7 +286,7 @@ private:
       ranks = program->numRanks();
       metrics = metricsOf(run, timing);
     }
-    addRange(one, 0, Verdict::Right, "", Location(), makespan,
+    addRange(one, 0, Verdict::Valid, "", Location(), makespan,
              std::move(metrics), artifacts);
   }
 
@@ -314,7 +315,7 @@ private:
     auto sample = compiler.instantiate(family.base, evaluator, quiet);
     // No placement depends on n, so that an error of it is one of all.
     if (!sample && quiet.first && quiet.first->id == diag::StageOnNoRank)
-      return addRange(family, 0, Verdict::Wrong, quiet.first->message,
+      return addRange(family, 0, Verdict::Invalid, quiet.first->message,
                       quiet.first->place);
     if (!sample) {
       outcome.kind = Outcome::Kind::CaseSplit;
@@ -347,7 +348,7 @@ private:
     switch (outcome.kind) {
     case Outcome::Kind::Excluded:
       return addRange(family, 0, Verdict::Excluded, outcome.why, outcome.place);
-    case Outcome::Kind::Wrong: {
+    case Outcome::Kind::Invalid: {
       CapturedDiagnostics quiet;
       if (compiler.compile(number(family, outcome.value), false, quiet) ||
           compiler.failed)
@@ -356,7 +357,7 @@ private:
                       outcome.place);
       if (outcome.value > 0)
         tasks.push_back(before(task, outcome.value));
-      return addRange(family, outcome.value, Verdict::Wrong, outcome.why,
+      return addRange(family, outcome.value, Verdict::Invalid, outcome.why,
                       outcome.place);
     }
     case Outcome::Kind::CaseSplit: {
@@ -473,7 +474,7 @@ private:
     if (whole.kind == Finding::Kind::Fails) {
       CapturedDiagnostics quiet;
       if (!compiler.compile(family.base, true, quiet) && !compiler.failed)
-        return addRange(family, 0, Verdict::Wrong, whole.why, quiet.place());
+        return addRange(family, 0, Verdict::Invalid, whole.why, quiet.place());
       return giveUp(std::move(task), "an instance is not as was predicted", {});
     }
     if (!whole)
@@ -521,7 +522,7 @@ private:
     if (isDataOnly && !checkDataOrder())
       return;
     if (request.dataOnly && request.compile.comm.transports.empty())
-      return addRange(family, 0, Verdict::Right, "", Location(),
+      return addRange(family, 0, Verdict::Valid, "", Location(),
                       proveTemplate.dataMakespan(), std::move(metrics),
                       proveTemplate.artifacts);
     Finding messageFinding = proveTemplate.checkMessages();
@@ -569,12 +570,11 @@ private:
     }
     if (metrics)
       metrics->bottleneck = std::move(proveTemplate.bottleneck);
-    addRange(family, 0, Verdict::Right,
-             messageFinding
-                 ? ""
-                 : "by data; messages are right in the order that was chosen "
-                   "(" +
-                       messageFinding.why + ")",
+    addRange(family, 0, Verdict::Valid,
+             messageFinding ? ""
+                            : "by data dependences; valid with the chosen "
+                              "order of messages (" +
+                                  messageFinding.why + ")",
              Location(), makespan, std::move(metrics), proveTemplate.artifacts);
   }
 
@@ -587,8 +587,8 @@ private:
     auto memoryDeltas = memoryDeltasOf(program, costs);
     if (!memoryDeltas) {
       giveUp(task,
-             "memory is limited, and differs between microbatches, or what "
-             "declared actions do to it is not clear",
+             "the memory of microbatches differs, or the effect of declared "
+             "actions on it is not determined",
              Location());
       return true;
     }
@@ -596,7 +596,7 @@ private:
     if (excess.over) {
       auto [rank, peak] = *excess.over;
       Amount limit = *MemoryModel(sample).limitOf(RankId(rank));
-      addRange(task.family, 0, Verdict::Wrong,
+      addRange(task.family, 0, Verdict::Invalid,
                fmt::format("rank {} holds {}, above its limit of {}", rank,
                            formula(task.family,
                                    peak + (limit - memoryBudgetOf(costs, rank)),
@@ -632,7 +632,7 @@ private:
     if (artifacts)
       artifacts.evidence->cycle = events;
     addRange(
-        task.family, from, Verdict::Wrong,
+        task.family, from, Verdict::Invalid,
         ranks.size() == 1
             ? fmt::format("rank {} waits for itself", ranks[0])
             : fmt::format("ranks {} wait in a cycle", fmt::join(ranks, ", ")),

@@ -1,3 +1,19 @@
+// Proves properties of every program of a family by generalizing from two.
+//
+// A family is the programs of M = base + step * n microbatches, for all n >= 0
+// or up to a last one. Its template lists their actions symbolically: numbers
+// of microbatches and trip counts of loops are affine in n. The programs of
+// n = 1 and n = 2 are simulated; fit() gives each event a time that is affine
+// in n, and in the iteration if it is in a loop, and agrees with both runs, or
+// finds none. The checker (lib/Proof) then checks that these times increase
+// along every dependence for every n, which proves the dependences acyclic.
+// Invariant: sound, but incomplete. A Finding is true if proven, and else Fails
+// or Unknown; a bad fit gives Unknown, never a wrong proof.
+// Cost: at most eight simulations for each order of messages and transport, and
+// the checker's work, which is linear in the actions of the template.
+// Example: GPipe on 2 ranks, F = 1, B = 2, base 2, step 1. The last B of rank 1
+// starts at 8 for M = 3 and at 11 for M = 4; fit() proposes 3 M - 1, and the
+// checker confirms or refutes that for every M.
 #include "TemplateProver.h"
 
 #include "Metrics.h"
@@ -9,22 +25,23 @@ using namespace ppcc;
 using proof::Checker;
 using proof::Finding;
 
-/// Numbers with which the checker shows that no rank waits for itself. In
-/// `finding` what is wrong with them: Fails where the programs of n = 1 and 2
-/// do not reach their end.
+/// A witness that no rank waits for itself: times that increase along every
+/// dependence. Sets `finding` to Fails if the program of n = 1 or n = 2
+/// deadlocks, and to Unknown if no witness was found.
 static std::optional<proof::Times>
-orderBy(const proof::Template &program, const proof::Checker &checker,
-        const Transport *transport, const Sample &first, const Sample &second,
-        Finding &finding) {
+findWitness(const proof::Template &program, const proof::Checker &checker,
+            const Transport *transport, const Sample &first,
+            const Sample &second, Finding &finding) {
   std::optional<proof::Times> order;
-  // Each action takes its own time, or all take the same.
-  for (bool isEven : {false, true}) {
+  // With the costs of the model, or none for data dependences alone; then with
+  // one unit for each compute action.
+  for (bool hasUnitCosts : {false, true}) {
     auto run = [&](const Sample &of) {
       Program timed = of.program;
       CostModel &costs = timed.editHead().costs;
-      if (!transport || isEven)
+      if (!transport || hasUnitCosts)
         costs = {};
-      if (isEven)
+      if (hasUnitCosts)
         for (KindId kind : timed.kinds().ids())
           if (timed.kinds()[kind].isCompute())
             costs.add(Cost::Action, kind, cost::unit);
@@ -32,13 +49,13 @@ orderBy(const proof::Template &program, const proof::Checker &checker,
     };
     auto a = run(first), b = run(second);
     if (!a || !b) {
-      finding = {Finding::Kind::Fails, "what ranks do does not settle"};
+      finding = {Finding::Kind::Fails, "a simulated program deadlocks"};
       return std::nullopt;
     }
     order = fit(program, {a, b});
     finding = order ? checker.checkAcyclic(*order)
                     : Finding{Finding::Kind::Unknown,
-                              "what ranks do does not settle"};
+                              "no affine times fit the simulated programs"};
     if (finding)
       break;
   }
@@ -52,8 +69,8 @@ static bool hasUniformTimes(const Program &program) {
          !Durations(program).hasHookOffsets();
 }
 
-/// Events of a template that wait for each other from some n on, which is at
-/// most `most`.
+/// A cycle of events that wait for each other in every program of n >= `from`,
+/// with `from` at most `maxFrom`.
 static std::optional<TemplateProver::Cycle>
 findCycle(const proof::Template &program, const Checker &checker,
           const Transport *transport, const Sample &first, const Sample &second,
@@ -72,7 +89,7 @@ findCycle(const proof::Template &program, const Checker &checker,
 Finding TemplateProver::checkDataOrder() {
   Sample a(first), b(second);
   Finding finding;
-  auto order = orderBy(program, dataChecker, nullptr, a, b, finding);
+  auto order = findWitness(program, dataChecker, nullptr, a, b, finding);
   if (finding && artifacts)
     artifacts.evidence->orderWitnesses.push_back({"data", std::move(*order)});
   if (order || finding.kind != Finding::Kind::Fails)
@@ -80,7 +97,7 @@ Finding TemplateProver::checkDataOrder() {
   cycle = findCycle(program, dataChecker, nullptr, a, b, /*maxFrom=*/2);
   if (cycle)
     return {Finding::Kind::Fails, ""};
-  return {Finding::Kind::Unknown, "ranks wait in a cycle that changes"};
+  return {Finding::Kind::Unknown, "no cycle of waits is common to all M"};
 }
 
 TemplateProver::MessagePlan
@@ -102,7 +119,7 @@ TemplateProver::planMessages(const CommPolicy &policy) {
   auto whole =
       insertMessages(program, withFirst, withSecond, result.hasFixedSites);
   if (!whole || !proof::haveSameActions(program, *whole))
-    return unknown("the order of messages does not settle");
+    return unknown("the order of messages has no pattern that repeats in M");
   result.withMessages = std::move(*whole);
   result.preconnect = withSecond.preconnect();
   Sample a(withFirst, true), b(withSecond, true);
@@ -122,9 +139,9 @@ TemplateProver::planMessages(const CommPolicy &policy) {
       return unknown(finding.why);
     Finding finding;
     auto order =
-        orderBy(result.withMessages, *checker, &transport, a, b, finding);
+        findWitness(result.withMessages, *checker, &transport, a, b, finding);
     if (!finding) {
-      // Of several orders, one that blocks for all n is not taken.
+      // bestOf() skips an order that deadlocks for every n.
       result.alwaysDeadlocks = finding.kind == Finding::Kind::Fails &&
                                isStable() &&
                                findCycle(result.withMessages, *checker,
@@ -144,8 +161,8 @@ TemplateProver::planMessages(const CommPolicy &policy) {
   return result;
 }
 
-/// The one that the compiler takes as the best, for all n: the first of those
-/// that end first.
+/// The plan that the compiler chooses in each program of the family: that with
+/// the smallest makespan for every n, of equal ones the first. Null if unknown.
 const TemplateProver::MessagePlan *
 TemplateProver::bestOf(ArrayRef<MessagePlan> all) const {
   proof::Domain whole{0, family.last, false, {}, {}};
@@ -160,7 +177,7 @@ TemplateProver::bestOf(ArrayRef<MessagePlan> all) const {
            llvm::all_of(all, [&](const MessagePlan &other) {
              return other.alwaysDeadlocks ||
                     isAtLeast(other.makespan->value - one.makespan->value,
-                              whole, &other < &one);
+                              whole, /*strictly=*/&other < &one);
            });
   });
   return best == all.end() ? nullptr : best;
@@ -173,7 +190,7 @@ Finding TemplateProver::checkMessages() {
     return {Finding::Kind::Fails, quiet.message()};
   std::vector<CommOrder> orders{policy->order};
   if (policy->order == CommOrder::Best && !policy->fusion->places) {
-    orders = {CommOrder::ReadyTime}; // It goes first, if several do as well.
+    orders = {CommOrder::ReadyTime}; // Wins ties.
     for (const CommOrderInfo &info : commOrders())
       if (info.plan && info.order != orders.front())
         orders.push_back(info.order);
@@ -185,7 +202,8 @@ Finding TemplateProver::checkMessages() {
   }
   const MessagePlan *chosen = all.size() == 1 ? &all.front() : bestOf(all);
   if (!chosen)
-    return {Finding::Kind::Unknown, "the best order of messages may change"};
+    return {Finding::Kind::Unknown,
+            "the fastest order of messages may depend on M"};
   if (!chosen->finding)
     return chosen->finding;
   makespan = chosen->makespan ? std::optional(formulaOf(*chosen->makespan))
@@ -194,7 +212,8 @@ Finding TemplateProver::checkMessages() {
   hasFixedSites = chosen->hasFixedSites;
   if (!chosen->isStable) {
     makespan = std::nullopt;
-    return {Finding::Kind::Unknown, "the order of messages may change later"};
+    return {Finding::Kind::Unknown,
+            "the order of messages may differ for larger M"};
   }
   if (artifacts) {
     artifacts.setWithMessages(chosen->withMessages);
@@ -217,7 +236,8 @@ std::optional<Formula> TemplateProver::dataMakespan() {
   return found ? std::optional(formulaOf(*found)) : std::nullopt;
 }
 
-/// The makespan of runs like those of the first and the second n.
+/// The makespan as a formula of n, fitted to the runs of n = 1 and n = 2 and
+/// checked; `times` are those of its events.
 std::optional<proof::Makespan>
 TemplateProver::makespanBy(const proof::Template &rows, const Checker &checker,
                            const Transport *transport, const Sample &a,

@@ -20,7 +20,7 @@ struct TemplateProver {
   const proof::Costs &costs;
   ProofArtifacts artifacts; ///< Of what shows it, if that is asked for.
 
-  /// Whether no rank waits for itself by data. Fails with a cycle.
+  /// Whether data dependences alone exclude deadlock. Fails with a cycle.
   proof::Finding checkDataOrder();
   /// Whether the messages of all programs stay where those of n = 1 and 2 are,
   /// and arrive on all transports.
@@ -28,14 +28,14 @@ struct TemplateProver {
   /// The makespan by data alone.
   std::optional<Formula> dataMakespan();
 
-  /// Ranks that wait for each other, from an n on.
+  /// Events that wait for each other in every program of n >= `from`.
   struct Cycle {
     std::vector<proof::Event> events;
     int64_t from;
   };
   std::optional<Cycle> cycle = {}; ///< Of checkDataOrder().
 
-  // Of carry():
+  // Of checkMessages():
   std::optional<Formula> makespan = {};     ///< On the first transport.
   std::vector<std::string> bottleneck = {}; ///< Of a run on it.
   bool hasFixedSites = true; ///< The messages, as insertMessages() has it.
@@ -47,7 +47,7 @@ private:
     bool hasFixedSites = true;
     proof::Finding finding;       ///< Whether they arrive,
     bool isStable = false;        ///< and stay where they are.
-    bool alwaysDeadlocks = false; ///< Of no n they arrive.
+    bool alwaysDeadlocks = false; ///< They arrive for no n.
     std::vector<proof::OrderWitness> orderWitnesses;
     std::optional<proof::Times> times;       ///< On the first transport,
     std::optional<proof::Makespan> makespan; ///< with this makespan.

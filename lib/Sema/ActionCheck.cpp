@@ -73,8 +73,7 @@ private:
     if (!property.variable.text.empty() && name != "to" && name != "from")
       diags.report<diag::UnexpectedToken>(
           property.variable.range, "`for rank`",
-          "`;`: only behind `to rank` and "
-          "`from rank` does a rank have a name");
+          "`;`: a rank has a name only after `to rank` and `from rank`");
 #define KIND(Name, Member)                                                     \
   if (name == Name)                                                            \
     return fill(property, info, Member);

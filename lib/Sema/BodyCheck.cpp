@@ -147,7 +147,7 @@ private:
                                              isChunk ? "chunk" : "microbatch");
       if (isChunk && hasMicrobatch && !hasChunk) {
         exprs.check(arg.value);
-        diags.report<diag::ArgumentBehindLabel>(arg.value->range, "mb");
+        diags.report<diag::PositionalAfterLabel>(arg.value->range, "mb");
       } else if (isChunk && !hasChunk) {
         exprs.chunkArgument(arg.value);
         hasChunk = true;
@@ -192,7 +192,7 @@ private:
         diags.report<diag::UnknownLabel>(arg.label.range, arg.label.text, "");
       args.push_back(arg.value);
     }
-    exprs.arguments(stmt->name, callee.params, args);
+    exprs.arguments(stmt->name, callee, args);
     exprs.addCallDepth(callee.depth, stmt->name.range);
     if (!callee.structural)
       return;

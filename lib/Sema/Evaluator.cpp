@@ -49,6 +49,8 @@ void Evaluator::noteCalls(DiagnosticEngine::Builder &builder) const {
   for (const ast::CallExpr *call :
        llvm::reverse(ArrayRef(calls).take_back(shown)))
     builder.note(call->range, "in the call of `{}` here", call->callee.text);
+  if (rank)
+    builder.note({}, "in the body of rank {}", rank->value);
 }
 
 template <diag::Id id, class... Args>

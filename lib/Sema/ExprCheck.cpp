@@ -273,7 +273,7 @@ Type ExprChecker::of(const ast::CallExpr *expr) {
     return Type::Error;
   uint32_t index = symbol->index;
   const Function &function = module.functions[index];
-  arguments(expr->callee, function.params, expr->args);
+  arguments(expr->callee, function, expr->args);
   addCallDepth(function.depth, expr->callee.range);
   return set(expr, function.result, ExprInfo::Ref::Function, index);
 }
@@ -284,10 +284,18 @@ std::string ExprChecker::argumentCount(size_t count) {
              : fmt::format("{} argument{}", count, count == 1 ? "" : "s");
 }
 
+void ExprChecker::wrongCount(const ast::Identifier &name,
+                             ArrayRef<ast::Parameter> params, size_t given) {
+  std::vector<StringRef> names;
+  for (const ast::Parameter &param : params)
+    names.push_back(param.name.text);
+  wrongCount(name, argumentCount(params.size()), given)
+      .note({}, "write `{}{}`", name.text,
+            names.empty() ? "" : "(" + llvm::join(names, ", ") + ")");
+}
+
 void ExprChecker::arguments(const ast::Identifier &name, ArrayRef<Type> params,
                             ArrayRef<const ast::Expr *> args) {
-  if (args.size() != params.size())
-    wrongCount(name, argumentCount(params.size()), args.size());
   for (size_t i = 0; i != args.size(); ++i)
     expect(args[i], i < params.size() ? params[i] : Type::Error,
            "this argument");
@@ -304,7 +312,7 @@ ExprChecker::labelled(const ast::Identifier &name, ArrayRef<ast::Argument> args,
     bool isNamed = !arg.label.text.empty();
     if (!isNamed && label) {
       check(arg.value);
-      diags.report<diag::ArgumentBehindLabel>(arg.value->range, label->text);
+      diags.report<diag::PositionalAfterLabel>(arg.value->range, label->text);
       isComplete = false;
       continue;
     }
@@ -329,7 +337,7 @@ ExprChecker::labelled(const ast::Identifier &name, ArrayRef<ast::Argument> args,
   for (auto [i, arg] : llvm::enumerate(result))
     isMissing |= !arg && !params[i].defaultValue;
   if (next > params.size() || (isMissing && isComplete))
-    wrongCount(name, argumentCount(params.size()), args.size());
+    wrongCount(name, params, args.size());
   return result;
 }
 

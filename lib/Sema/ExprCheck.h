@@ -16,9 +16,14 @@ public:
   Type check(const ast::Expr *expr);
   /// Checks an expression that must be of a type; `what` says what it is.
   void expect(const ast::Expr *expr, Type wanted, StringRef what);
-  /// The arguments of the function or block `name`.
-  void arguments(const ast::Identifier &name, ArrayRef<Type> params,
-                 ArrayRef<const ast::Expr *> args);
+  /// The arguments of the function, block or placement `name`.
+  template <class Item>
+  void arguments(const ast::Identifier &name, const Callable<Item> &callee,
+                 ArrayRef<const ast::Expr *> args) {
+    if (args.size() != callee.params.size())
+      wrongCount(name, callee.item->params, args.size());
+    arguments(name, callee.params, args);
+  }
   /// Those of a rule or schedule, which may have labels and defaults: by
   /// parameter, null for a default.
   std::vector<const ast::Expr *> labelled(const ast::Identifier &name,
@@ -64,6 +69,11 @@ public:
   }
   DiagnosticEngine::Builder wrongCount(const ast::Identifier &name,
                                        StringRef takes, size_t given);
+  /// The same, with the form that a call has.
+  void wrongCount(const ast::Identifier &name, ArrayRef<ast::Parameter> params,
+                  size_t given);
+  void arguments(const ast::Identifier &name, ArrayRef<Type> params,
+                 ArrayRef<const ast::Expr *> args);
   /// `2 arguments`
   static std::string argumentCount(size_t count);
   /// Counts what the evaluation of a callee adds at this place.

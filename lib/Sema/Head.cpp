@@ -292,7 +292,7 @@ std::vector<GivenValues> sema::assignValues(ArrayRef<ParamValue> values,
       auto builder = diags.report<diag::UnknownParameter>(
           place, owners.front().declaration->name, value.name, meant);
       if (meant.empty() && !names.empty())
-        builder.note({}, "the parameters are {}", llvm::join(names, ", "));
+        builder.note({}, "the parameters are {}", listed(names));
     } else if (found.size() > 1) {
       StringRef other = owners[found[1].first].word;
       diags
@@ -336,7 +336,7 @@ bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
   if (wrong == values.end())
     return true;
   std::string wanted =
-      param.end ? fmt::format("lie in {} .. {}", lowerBound.i, end.i)
+      param.end ? fmt::format("be in {} .. {}", lowerBound.i, end.i)
                 : "be at least " + evaluator.text(element, lowerBound);
   auto builder = diags.report<diag::ParameterRange>(
       place, param.name.text, evaluator.text(type, value), wanted);
@@ -345,7 +345,7 @@ bool sema::isInRange(const ast::Parameter &param, Type type, Value value,
   if (place.range.begin != param.name.range.begin)
     builder.note(range, "its range is here");
   if (param.end)
-    builder.note({}, "a range does not hold its end");
+    builder.note({}, "a range excludes its end");
   return false;
 }
 

@@ -12,7 +12,7 @@ void sema::checkParameters(ArrayRef<ast::Parameter> params,
     if (param.type.text.empty())
       exprs.diags.report<diag::ExpectedToken>(
           param.name.range,
-          "a type behind the name of a parameter, like `: int`");
+          "a type after the name of a parameter, such as `: int`");
     else if (elementType(declared) == Type::Pipe || declared == Type::Part)
       exprs.diags.report<diag::TypeMismatch>(param.type.range, "a parameter",
                                              "int, bool, float or int[]",

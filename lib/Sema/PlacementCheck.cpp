@@ -41,6 +41,5 @@ void sema::checkPlacementUse(const ast::PlacementItem &item,
   if (!symbol)
     return;
   exprs.module.stmts[item.id].index = symbol->index;
-  exprs.arguments(item.name, exprs.module.placements[symbol->index].params,
-                  item.args);
+  exprs.arguments(item.name, exprs.module.placements[symbol->index], item.args);
 }

@@ -58,7 +58,7 @@ public:
         body(*item);
     if (!schedule.onRank && schedule.onRanks.empty() && !importMissing)
       diags.report<diag::MissingItem>(decl.name.range, owner, "`on rank`")
-          .note({}, "`on rank r {{ ... }}` gives what each rank runs");
+          .note({}, "`on rank r {{ ... }}` holds the actions of each rank");
     schedule.numGlobals = names.numGlobals;
     return std::move(schedule);
   }

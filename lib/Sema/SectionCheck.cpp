@@ -56,7 +56,7 @@ private:
       dispatch(item, [&](const auto &node) { of(&node); });
   }
 
-  void of(const ast::Stmt *) { llvm_unreachable("no section holds it"); }
+  void of(const ast::Stmt *) { llvm_unreachable("it is in no section"); }
   void of(const ast::PatternItem *item) {
     section.patterns.push_back(item);
     checkBody(item->body, BodyKind::Pattern, exprs);

@@ -1,5 +1,7 @@
 #include "ppcc/Support/Suggest.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace ppcc;
 
 /// A longer name is nobody's; the distance takes the product of two lengths.
@@ -25,6 +27,9 @@ StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
   unsigned bestDistance = limit + 1;
   size_t work = 0;
   for (StringRef candidate : candidates) {
+    if (best.empty() && name.size() >= 3 &&
+        candidate.starts_with_insensitive(name))
+      best = candidate; // Unless one is near.
     if (candidate.empty() || candidate.size() > name.size() + limit ||
         name.size() > candidate.size() + limit)
       continue;
@@ -47,4 +52,12 @@ StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
 std::string ppcc::didYouMean(StringRef name, ArrayRef<StringRef> candidates) {
   StringRef best = nearestName(name, candidates);
   return best.empty() ? "" : "; did you mean `" + best.str() + "`?";
+}
+
+std::string ppcc::listed(ArrayRef<StringRef> names) {
+  constexpr size_t maxShown = 40;
+  std::string text = llvm::join(names.take_front(maxShown), ", ");
+  if (names.size() > maxShown)
+    text += fmt::format(" and {} more", names.size() - maxShown);
+  return text;
 }

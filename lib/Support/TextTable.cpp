@@ -45,7 +45,7 @@ void TextTable::printAligned(raw_ostream &out, bool isMarkdown) const {
     }
   StringRef before = isMarkdown ? "| " : "",
             between = isMarkdown ? " | " : "  ",
-            behind = isMarkdown ? " |" : "";
+            after = isMarkdown ? " |" : "";
   auto line = [&](auto cellOf) {
     std::string text = before.str();
     for (size_t i = 0; i != widths.size(); ++i) {
@@ -55,7 +55,7 @@ void TextTable::printAligned(raw_ostream &out, bool isMarkdown) const {
       if (i + 1 != widths.size())
         text += between;
     }
-    out << StringRef(text + behind.str()).rtrim() << '\n';
+    out << StringRef(text + after.str()).rtrim() << '\n';
   };
   for (const std::vector<std::string> &row : rows) {
     line([&](size_t i) { return row[i]; });

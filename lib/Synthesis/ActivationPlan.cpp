@@ -377,14 +377,14 @@ bool synthesis::chooseActivationPlan(SynthesisContext &context) {
   const Program &program = context.program;
   const SynthesisRequest &userRequest = context.userRequest;
   if (program.pipes().size() > 1)
-    return context.refuse("of several pipes it cannot choose what is saved");
+    return context.refuse("with several pipes it cannot choose which "
+                          "activations to recompute or offload");
   if (userRequest.recompute && !recomputeKind(program))
     return context.refuse(
-        "it has no action that restores F; say `with recompute;`");
+        "it has no action that restores F; add `with recompute;`");
   if (userRequest.offload && !offloadKinds(program))
-    return context.refuse(
-        "it has no actions that bring what F keeps to the host "
-        "and back; say `with offload;`");
+    return context.refuse("it has no actions that copy the activations of F to "
+                          "the host and back; add `with offload;`");
   if (!context.instance()) // Without a choice, for what is wrong with it.
     return false;
   ActivationPlan &plan = context.plan.emplace();

@@ -49,7 +49,7 @@ public:
       for (bool provesAll : {false, true})
         if (auto periodicOrder = findPeriodicOrder(from, provesAll))
           return report(*periodicOrder, reportedM);
-    context.refuse("no order was found that goes on in one way" +
+    context.refuse("no periodic order was found" +
                    (whyNot.empty() ? "" : " and is proven: " + whyNot));
     return std::nullopt;
   }
@@ -114,9 +114,9 @@ private:
             (!periodicOrders.empty() &&
              !(*periodicOrder < periodicOrders.back())))
           return false;
-        bool isRight = prove(*periodicOrder);
-        ++(isRight ? right : wrong);
-        if (!isRight)
+        bool isValid = prove(*periodicOrder);
+        ++(isValid ? right : wrong);
+        if (!isValid)
           return false;
       }
       periodicOrders.push_back(std::move(*periodicOrder));
@@ -231,12 +231,12 @@ private:
       auto proof = ppcc::prove(request, quiet, usageError);
       if (!proof)
         return false;
-      if (proof->isRight()) {
+      if (proof->isValid()) {
         periodicOrder.proof = std::move(*proof);
         return true;
       }
       for (const ProvenRange &range : proof->ranges) {
-        if (range.verdict == Verdict::Right ||
+        if (range.verdict == Verdict::Valid ||
             range.verdict == Verdict::Excluded)
           continue;
         if (!range.to) {
@@ -268,10 +268,9 @@ private:
                               context.headOf(std::nullopt),
                               periodicOrder.minMicrobatches);
     if (!instance || !family) {
-      context.refuse(
-          fmt::format("the placement has none of the numbers from {} "
-                      "on for which the order is proven",
-                      periodicOrder.minMicrobatches));
+      context.refuse(fmt::format("the order is proven for numbers from {} on, "
+                                 "none of which the placement admits",
+                                 periodicOrder.minMicrobatches));
       return std::nullopt;
     }
     result.text = std::move(family->text);

@@ -79,7 +79,8 @@ bool synthesis::chooseLayout(SynthesisContext &context) {
     if (!parsed)
       return false;
     if (parsed->size() != 1)
-      return first.refuse("--layers has bars; what stages get is to be found");
+      return first.refuse(
+          "--layers has bars, but the search chooses the stages");
     letters = parsed->front();
   }
   if (letters.size() < stages)

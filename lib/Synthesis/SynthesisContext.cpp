@@ -117,7 +117,7 @@ bool SynthesisContext::isInScope() {
   if (program.totalMicrobatches() == 0)
     return refuse("it has no microbatches");
   if (std::string what = schedtext::inexpressibleCost(program); !what.empty())
-    return refuse("no schedule can say " + what);
+    return refuse("a schedule cannot express " + what);
   return true;
 }
 
@@ -136,11 +136,12 @@ bool SynthesisContext::checkMemoryBalance(const Workload &load) {
     }
     if (!hasEnough || allocates != frees)
       return refuse(fmt::format(
-          "stage {} {}, so rank {} cannot keep to its limit", stage.stage.value,
+          "stage {} {}, so the memory of rank {} grows without bound",
+          stage.stage.value,
           hasEnough
-              ? fmt::format("takes {} for a microbatch, and gives back {}",
+              ? fmt::format("takes {} for a microbatch and frees {}",
                             amount::format(allocates), amount::format(frees))
-              : "gives back more than it holds",
+              : "frees more than it takes",
           stage.rank.value));
   }
   return true;
@@ -332,12 +333,11 @@ std::string SynthesisContext::commentOf(const SynthesisResult &result) const {
       result.proof ? fmt::format("At M = {}: ", result.reportedM) : "",
       isSpan ? "Longest span" : "Makespan", cost::format(result.value),
       cost::format(result.bound.time), gapOf(result.value, result.bound) / 1e7);
-  std::vector<std::string> lines{
-      "Made by `ppcc synthesize`. " + figures +
-          (result.isOptimal() ? ": no order does better." : "."),
-      "The bound: " + result.bound.why() + "."};
+  std::vector<std::string> lines{"Made by `ppcc synthesize`. " + figures +
+                                     (result.isOptimal() ? " (optimal)." : "."),
+                                 "The bound: " + result.bound.why() + "."};
   if (result.proof)
-    lines.push_back(fmt::format("Proven for every M from {} on, on {}.",
+    lines.push_back(fmt::format("Proven for every M >= {} on {}.",
                                 result.minMicrobatches,
                                 llvm::join(result.proof->transports, ", ")));
   if (!result.origin.empty())

@@ -42,7 +42,7 @@ public:
     }
     if (!found.order.empty())
       return compileFound(found);
-    context.refuse("nothing was found with so little effort");
+    context.refuse("no order was found within this effort");
     return std::nullopt;
   }
 

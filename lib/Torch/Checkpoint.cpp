@@ -49,7 +49,7 @@ readAll(const std::string &folder,
     }
     if (!value.isGenericDict())
       fail(folder, "has a file `" + path.filename().string() +
-                       "` that is no dictionary of tensors");
+                       "` that is not a dictionary of tensors");
     for (const auto &entry : value.toGenericDict()) {
       std::string name = entry.key().toStringRef();
       if (!isAsked(name.substr(0, name.find('/'))))
@@ -118,7 +118,7 @@ void ppcc::rt::loadCheckpoint(const std::string &folder, TorchStage &stage) {
   };
   auto number = [&](const std::string &name) {
     if (need(name).numel() != 1)
-      fail(folder, "has `" + name + "` that is no number");
+      fail(folder, "has `" + name + "` that is not a number");
     return need(name).item();
   };
   std::optional<LossScale> scale = stage.update().scale;

@@ -56,7 +56,7 @@ void TorchStage::waitForGradients() {
 void TorchStage::step(const ActionContext &) {
   if (!state->update.step)
     throw std::runtime_error(
-        "there is nothing to move the weights: call TorchStage::setOptimizer");
+        "there is no optimizer: call TorchStage::setOptimizer");
   waitForGradients();
   if (state->has(ActionRole::ChecksStep))
     state->update.save();
@@ -85,7 +85,7 @@ double TorchStage::State::sumOfSquares() const {
 
 void TorchStage::State::applyUpdate(double sumOfSquares) {
   if (!update.step)
-    throw Error(concat("there is nothing to move the weights of rank ", rank,
+    throw Error(concat("there is no optimizer for rank ", rank,
                        ": call TorchStage::setOptimizer"));
   double factor = update.scale ? 1 / update.scale->value : 1;
   gradNorm = std::sqrt(sumOfSquares) * factor;

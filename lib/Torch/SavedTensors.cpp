@@ -36,8 +36,8 @@ public:
   }
   at::Tensor call_unpack_hook() override {
     if (!slot->tensor.defined())
-      throw std::runtime_error("what it needs has been moved to the host, and "
-                               "not back");
+      throw std::runtime_error(
+          "its activation was moved to the host and not back");
     return slot->tensor;
   }
 

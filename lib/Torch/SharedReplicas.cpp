@@ -217,7 +217,7 @@ void ppcc::rt::checkStepIsBarrier(const TorchStage &stage) {
   const Program &program = stage.program();
   auto fail = [&](uint32_t rank, const Row &row) {
     throw Error(rank, actionName(program, row), locationOf(program, row.site),
-                "stands behind STEP, which waits for all ranks, as the norm of "
+                "stands after STEP, which waits for all ranks, as the norm of "
                 "all gradients is asked for, but the other end of it stands "
                 "ahead: do it before, or set no maxNorm and no scale");
   };

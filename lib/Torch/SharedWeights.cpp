@@ -79,7 +79,7 @@ void checkReplicas(const TorchStage &stage, size_t numRanks) {
   uint32_t ofProgram = stage.program().numRanks;
   if (numRanks % ofProgram != 0)
     throw Error(concat("the program is for ", ofProgram, " ranks, of which ",
-                       numRanks, " are no whole number of replicas"));
+                       numRanks, " are not a whole number of replicas"));
 }
 
 /// What a rank tells others beside its messages, in an order of its own to

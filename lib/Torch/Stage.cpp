@@ -192,7 +192,7 @@ Tensors TorchStage::moveOut(const ActionContext &work) {
     std::lock_guard lock(state->mutex);
     auto guest = state->storedForPeers.extract(State::keyOf(work));
     if (guest.empty())
-      throw std::runtime_error("it has nothing of this to give back");
+      throw std::runtime_error("it has no such activation to restore");
     moved = std::move(guest.mapped());
   }
   state->afterAction(work);

@@ -58,7 +58,7 @@ TensorLayout::TensorLayout(const std::string &text) {
       in >> one.shape.emplace_back();
   }
   if (!in)
-    throw std::runtime_error("a message does not tell its tensors");
+    throw std::runtime_error("a message does not describe its tensors");
 }
 
 bool TensorLayout::isPacked(const Tensors &value) const {

@@ -60,7 +60,7 @@ public:
     for (uint64_t step = 0; step != steps; ++step) {
       std::optional<double> a = curves[0].next(), b = curves[1].next();
       if (!a || !b)
-        return say("not all losses of step {} were told", step + 1);
+        return say("losses of step {} are missing", step + 1);
       verdict.losses = std::max(verdict.losses, difference(*a, *b));
     }
     if (verdict.losses > lossLimit)

@@ -44,13 +44,14 @@ void declare(OptionParser &parser, CommandLine &line) {
   constexpr uint32_t most = 1 << 20;
   TrainOptions &train = line.train;
   parser.positional("PROGRAM", line.programs,
-                    "A program.json of ppcc; with --check, any number of them");
-  parser.number("--microbatches", line.microbatches, 1, UINT32_MAX,
-                "How many there are, for a program for all numbers of them");
+                    "A program.json of ppcc; with --check, one or more");
+  parser.number(
+      "--microbatches", line.microbatches, 1, UINT32_MAX,
+      "The number of microbatches, for a program that does not fix it");
   parser.number("--ranks", line.ranks, 0, UINT32_MAX,
-                "How many ranks the program must be for");
+                "The number of ranks that the program must have");
   parser.number("--steps", line.steps, 1, UINT32_MAX,
-                "How many steps; 50 without it, 1 with --check");
+                "The number of steps; 50 by default, 1 with --check");
   parser.number("--timeout", train.timeout, 1, 1 << 20,
                 "Seconds that a rank waits for another, which may have "
                 "stopped, before the run fails; 600 without it");
@@ -64,8 +65,7 @@ void declare(OptionParser &parser, CommandLine &line) {
               "without a pipeline, in double precision");
   parser.exclude("--check", "--unpipelined");
   parser.parsed(
-      "--device",
-      "Where modules and data live: cpu, cuda, or cuda:N; cpu without it",
+      "--device", "The device: cpu, cuda, or cuda:N; cpu by default",
       [&train](const std::string &text) -> std::string {
         unsigned index = 0;
         bool isNumbered = sscanf(text.c_str(), "cuda:%2u", &index) == 1 &&
@@ -91,34 +91,33 @@ void declare(OptionParser &parser, CommandLine &line) {
       },
       "RATE");
   parser.number("--replicas", train.replicas, 1, 1024,
-                "Copies of the pipeline, each with microbatches of its own; "
-                "their gradients are summed");
+                "Data-parallel copies of the pipeline, each with its own "
+                "microbatches; their gradients are summed");
   parser.flag("--overlap", train.overlaps,
               "Run the members of overlap groups at the same time");
   parser.output("--trace", line.traceFile,
-                "Write when each rank did what in the last step, for Perfetto");
+                "Write a trace of the last step, for Perfetto");
   parser.exclude("--trace", "--unpipelined");
   parser.exclude("--trace", "--check");
-  parser.value("--save", "FOLDER", train.saveFolder,
-               "Write a checkpoint behind the last step, in a folder of its "
-               "own");
+  parser.value(
+      "--save", "FOLDER", train.saveFolder,
+      "Write a checkpoint after the last step, in a folder of its own");
   parser.value("--load", "FOLDER", train.loadFolder,
-               "Go on from a checkpoint, of whatever program with as many "
-               "layers");
+               "Resume from a checkpoint of any program with as many layers");
   for (const char *option : {"--save", "--load"})
     for (const char *other : {"--unpipelined", "--check"})
       parser.exclude(option, other);
   parser.flag("--memory", train.countsBytes,
-              "Say how many bytes the activations of each rank took");
+              "Print the bytes of the activations of each rank");
   parser.number("--layers", train.layers, 1, most,
-                "Layers, shared out among the stages; without it, one a stage");
+                "Layers, divided among the stages; by default one per stage");
   parser.number("--width", train.width, 1, most, "Numbers a token");
   parser.number("--heads", train.heads, 1, most,
-                "Heads of attention; they divide the width");
+                "Attention heads; the width is a multiple of them");
   parser.number("--length", train.length, 1, most, "Tokens a sample");
   parser.parsed(
       "--lengths",
-      "Tokens a sample, for each microbatch another number of this range",
+      "Tokens per sample; each microbatch draws a number of this range",
       [&train](const std::string &text) -> std::string {
         int end = 0;
         bool isRange = sscanf(text.c_str(), "%u..%u%n", &train.minLength,
@@ -132,7 +131,7 @@ void declare(OptionParser &parser, CommandLine &line) {
   parser.number("--batch", train.batch, 1, most, "Samples a microbatch");
   parser.flag("--double", train.isDouble, "Compute in double precision");
   parser.flag("--recompute", train.recompute,
-              "Keep only the inputs of stages, and run forwards again for the "
+              "Keep only the inputs of stages, and recompute forwards for the "
               "backward");
 }
 
@@ -143,10 +142,10 @@ std::string checkOptions(const CommandLine &line) {
     return fmt::format("--heads: {} do not divide a width of {}", train.heads,
                        train.width);
   if (train.countsBytes && (line.usesThreads || line.isUnpipelined))
-    return "--memory counts the bytes of a process, and needs one for each "
-           "rank: leave --threads and --unpipelined out";
+    return "--memory counts the bytes of a process and needs one per rank: "
+           "omit --threads and --unpipelined";
   if (train.countsBytes && train.device != "cpu")
-    return "--memory counts the bytes of the host: leave --device out";
+    return "--memory counts the bytes of the host: omit --device";
   if (line.programs.size() > 1 && !line.checks)
     return "several programs need --check";
   for (const std::string &input : line.programs)
@@ -313,8 +312,7 @@ int saveTrace(const std::string &path, const rt::Program &program,
 }
 
 constexpr const char *failureHint =
-    "every rank stops when one does; the schedule itself can be checked with "
-    "`ppcc --check`";
+    "all ranks stop when one fails; check the schedule with `ppcc --check`";
 
 int train(const rt::Program &program, const CommandLine &line, raw_ostream &out,
           raw_ostream &err) {
@@ -392,8 +390,8 @@ int check(const std::string &name, const rt::Program &program,
   out.flush();
   for (const std::string &wrong : verdict.wrong)
     report(err, fmt::format("`{}`: {}", name, wrong),
-           "the run is not what one without a pipeline is: an error of ppcc, "
-           "or of the program");
+           "the run differs from one without a pipeline: an error of ppcc, or "
+           "of the program");
   return verdict.wrong.empty() ? Success : Errors;
 }
 
@@ -418,7 +416,7 @@ int ppcc::runTraining(const Invocation &call) {
   if (std::string wrong = missingDevice(line.train.device); !wrong.empty())
     return report(
         err, wrong,
-        "choose one that is here with --device, or leave it out for the CPU");
+        "choose a device that exists with --device, or omit it for the CPU");
   if (!readText(line, err))
     return Errors;
 

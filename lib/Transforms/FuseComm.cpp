@@ -41,7 +41,8 @@ static const PassOption<FuseOptions> fuseOptions[] = {
        return options.calls != CallStyle::None;
      }},
     {{"transport", transportNameList(),
-      "what the batches must be safe on; several with + between them"},
+      "the transports on which the batches must be deadlock-free, separated by "
+      "+"},
      [](FuseOptions &options, StringRef value) {
        return findTransports(value, options.transports);
      }},

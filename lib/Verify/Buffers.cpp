@@ -68,7 +68,7 @@ private:
       return;
     }
     ActionId reader = readerIn(nextItem, edge);
-    builder.note(place(reader), "`{}`, the first to read one, comes only here",
+    builder.note(place(reader), "`{}`, the first to read one, is only here",
                  cell(reader));
   }
 
@@ -116,7 +116,7 @@ private:
 };
 
 constexpr PassOption<uint32_t> bufferOptions[] = {
-    {{"prefetch", "N", "receives of an edge that may wait to be read; 1"},
+    {{"prefetch", "N", "the limit of outstanding receives per edge; 1"},
      [](uint32_t &prefetch, StringRef value) {
        return !value.getAsInteger(10, prefetch) && prefetch != 0;
      }},

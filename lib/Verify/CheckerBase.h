@@ -1,4 +1,4 @@
-// What the checks share in speaking of actions.
+// What the checks share to report actions.
 #pragma once
 
 #include "ppcc/Analysis/Analyses.h"
@@ -8,7 +8,7 @@
 
 namespace ppcc {
 
-/// " of pipe `down`", after what has a pipe; nothing when there is but one.
+/// " of pipe `down`"; nothing in a program of one pipe.
 inline std::string ofPipe(const Program &program, PipeId pipe) {
   return program.pipes().size() == 1
              ? ""
@@ -27,7 +27,7 @@ DiagnosticEngine::Builder reportAt(const Program &program, PassContext &context,
   return builder;
 }
 
-/// A check at work, and how it speaks of rows.
+/// A check of one program, and how it names actions in messages.
 class CheckerBase {
 public:
   CheckerBase(const Program &program, PassContext &context)
@@ -73,7 +73,7 @@ inline const ProgramIndex *indexOf(const Program &program,
   return nullptr;
 }
 
-/// A judge of programs that have an index.
+/// A check of a program that has an index.
 class IndexedCheckerBase : protected CheckerBase {
 public:
   IndexedCheckerBase(const Program &program, PassContext &context)

@@ -7,10 +7,10 @@
 
 namespace ppcc {
 
-/// Tells the user of the shortest cycle of what blocks a program.
+/// Reports the shortest cycle of waits that blocks a program.
 class CycleReporter : protected CheckerBase {
 public:
-  /// `graph` has run, and did not come to its end.
+  /// `graph` has run, and not to completion.
   CycleReporter(const Program &program, PassContext &context, EventGraph &graph)
       : CheckerBase(program, context), graph(graph),
         cycle(graph.shortestCycle()) {}

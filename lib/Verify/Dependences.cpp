@@ -18,8 +18,8 @@ public:
     if (cycle.size() == 1) {
       ActionId needed = cycle[0].need.row;
       report<diag::RankWaitsForItself>(first, rankOf(first))
-          .note(place(first), "rank {} runs {}, which needs `{}`",
-                rankOf(first), withPhase(first), cell(needed))
+          .note(place(first), "rank {} waits in {} for `{}`", rankOf(first),
+                withPhase(first), cell(needed))
           .note(place(needed), "rank {} runs {} {}", rankOf(first),
                 withPhase(needed),
                 areTogether(first, needed) ? "in the same group"
@@ -31,32 +31,32 @@ public:
     ActionId last = cycle.back().need.row;
     if (last != first)
       builder.note(place(last), "rank {} runs {}{}", rankOf(last),
-                   withPhase(last), behind(last, first));
+                   withPhase(last), after(last, first));
   }
 
 private:
   /// Where `needed` stands, seen from `blocked` on the same rank.
-  std::string behind(ActionId needed, ActionId blocked) const {
+  std::string after(ActionId needed, ActionId blocked) const {
     if (needed == blocked)
       return "";
     return fmt::format(" {} `{}`",
-                       areTogether(needed, blocked) ? "together with" : "after",
+                       areTogether(needed, blocked) ? "together with"
+                                                    : "only after",
                        cell(blocked));
   }
 
-  /// Rank i runs what rank i - 1 needs only after what blocks it, which needs
-  /// something of rank i + 1.
+  /// Rank i runs what rank i - 1 waits for only after an action that waits for
+  /// rank i + 1.
   void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
     ActionId blocked = cycle[i].blocked, needed = cycle[i].need.row,
              awaited = i == 0 ? blocked : cycle[i - 1].need.row;
-    std::string what =
+    std::string waits =
         awaited == blocked
-            ? withPhase(blocked)
-            : fmt::format("`{}`{}{}", cell(awaited), behind(awaited, blocked),
-                          phaseOf(blocked));
-    builder.note(place(blocked),
-                 "rank {} runs {}, which needs `{}` from rank {}",
-                 rankOf(blocked), what, cell(needed), rankOf(needed));
+            ? "waits in " + withPhase(blocked)
+            : fmt::format("runs `{}`{}{}, which waits", cell(awaited),
+                          after(awaited, blocked), phaseOf(blocked));
+    builder.note(place(blocked), "rank {} {} for `{}` from rank {}",
+                 rankOf(blocked), waits, cell(needed), rankOf(needed));
   }
 };
 

@@ -111,7 +111,7 @@ public:
                                channel.to.value, cell(recv))
         .note(place(recv), "rank {} receives `{}` as message {} from rank {}",
               channel.to.value, cell(recv), position + 1, channel.from.value)
-        .note(place(itsRecv), "`{}` comes only here", cell(itsRecv));
+        .note(place(itsRecv), "`{}` is only here", cell(itsRecv));
   }
 
 private:

@@ -118,10 +118,10 @@ private:
     report<diag::MemoryExceeded>(over->row, rank.value,
                                  amount::format(over->memory),
                                  cost::format(over->at), amount::format(limit))
-        .note({}, "`{}` takes the last of it; held are {}{}", cell(over->row),
+        .note({}, "`{}` takes the last of it; held then: {}{}", cell(over->row),
               heldText(program, curve.held(rank)),
               staticMemory == 0 ? ""
-                                : ", at rest " + amount::format(staticMemory));
+                                : ", static " + amount::format(staticMemory));
   }
 
   MemoryCurve curve;
@@ -129,7 +129,7 @@ private:
 };
 
 const PassOption<Transport> memoryOptions[] = {
-    {{"transport", transportNameList(), "what the program runs on"},
+    {{"transport", transportNameList(), "the transport"},
      [](Transport &transport, StringRef value) {
        auto found = findTransport(value);
        transport = found.value_or(transport);

@@ -62,8 +62,8 @@ private:
                         ActionId mover) const {
     report<diag::MovedTwice>(row, cell(row), cell(mover))
         .note(place(mover),
-              "`{}` moves away what stage {}{} keeps of microbatch {}, and "
-              "nothing brings it back before",
+              "`{}` moves the activation of stage {}{}, microbatch {}, and no "
+              "action brings it back before",
               cell(mover), action.stage.value, ofPipe(action.pipe),
               action.microbatch);
   }

@@ -32,7 +32,7 @@ public:
 private:
   void reportRunsBefore(ActionId row, ActionId needed) const {
     report<diag::RunsBefore>(row, cell(row), cell(needed))
-        .note(place(needed), "`{}` is here, {} behind it", cell(needed),
+        .note(place(needed), "`{}` is here, {} after it", cell(needed),
               needed.value - row.value == 1
                   ? "the next action"
                   : fmt::format("{} actions", needed.value - row.value));

@@ -15,9 +15,9 @@ action BOTH { to rank 0; from rank 1; }
 action MEETS { to rank 0; collective all; }
 // CHECK: :[[#@LINE-1]]:27: error: a second `collective` [E0317]
 action OF_RANK { per rank; to rank 0; }
-// CHECK: :[[#@LINE-1]]:28: error: actions of a rank cannot meet `to` [E0339]
+// CHECK: :[[#@LINE-1]]:28: error: actions of a rank cannot have `collective to` [E0339]
 action OLD { to rank ranks - 1 - r; }
-// CHECK: :[[#@LINE-1]]:22: error: no name here stands for the rank [E0329]
+// CHECK: :[[#@LINE-1]]:22: error: missing name for the rank [E0329]
 // CHECK: :[[#@LINE-2]]:14: note: did you mean `to rank ranks - 1 - r for rank r`?
 action LOG { after F for rank r; }
 // CHECK: :[[#@LINE-1]]:31: error: unexpected `for rank`, expected `;`

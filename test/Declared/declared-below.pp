@@ -3,7 +3,7 @@
 // RUN: ppcc %S/Inputs/below.pp --emit=actions | FileCheck %s --check-prefix=FINE
 // FINE: rank 0: 0F0 0LOG 0B0 STEP
 
-// CHECK:      declared-below.pp:[[#@LINE+1]]:22: error: `S` is done once a stage, so it takes no microbatch [E0335]
+// CHECK:      declared-below.pp:[[#@LINE+1]]:22: error: `S` runs once per stage and takes no microbatch [E0335]
 block b() { S(0, mb: 0); }
 with at_stage;
 rule at_stage() {

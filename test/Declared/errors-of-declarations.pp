@@ -1,6 +1,6 @@
 // RUN: not ppcc %s 2>&1 | FileCheck %s
 action A1 { }
-// CHECK: errors-of-declarations.pp:[[#@LINE-1]]:8: error: `A1` cannot name an action [E0332]
+// CHECK: errors-of-declarations.pp:[[#@LINE-1]]:8: error: `A1` is not a valid name for an action [E0332]
 action F { }
 // CHECK: :[[#@LINE-1]]:8: error: `F` is an action and cannot be redefined [E0309]
 action TWICE { }
@@ -31,11 +31,11 @@ action PROPERTIES {
 // CHECK: :[[#@LINE-1]]:3: error: `collective` takes `all`, `replicas`, stages as in `stages(0, -1)`, or the name of a group of ranks outside of the program [E0331]
 }
 action NO_TIME { lane none; cost 1; }
-// CHECK: :[[#@LINE-1]]:34: error: an action on lane `none` takes no time [E0340]
+// CHECK: :[[#@LINE-1]]:34: error: an action on lane `none` cannot have a cost [E0340]
 action MEETS { per microbatch; collective all; }
-// CHECK: :[[#@LINE-1]]:32: error: actions of a microbatch cannot meet `all` [E0339]
+// CHECK: :[[#@LINE-1]]:32: error: actions of a microbatch cannot have `collective all` [E0339]
 action MEETS_TOO { per rank; collective replicas; }
-// CHECK: :[[#@LINE-1]]:30: error: actions of a rank cannot meet `replicas` [E0339]
+// CHECK: :[[#@LINE-1]]:30: error: actions of a rank cannot have `collective replicas` [E0339]
 action OF_RANK { per rank; }
 action OF_STAGE { per stage; }
 
@@ -46,7 +46,7 @@ rule bad(a: int, b: int = true) {
   insert TWICE behind F;
 // CHECK: :[[#@LINE-1]]:16: error: expected `before` or `after`, not `behind` [E0337]
   insert TWICE after SEND_F;
-// CHECK: :[[#@LINE-1]]:22: error: `SEND_F` is a message, and those are placed later [E0338]
+// CHECK: :[[#@LINE-1]]:22: error: `SEND_F` is a message, and messages are placed later [E0338]
   insert TWICE after OF_STAGE;
 // CHECK: :[[#@LINE-1]]:22: error: expected an action of a microbatch, not `OF_STAGE` [E0337]
   insert TWICE after F of 2;
@@ -76,8 +76,8 @@ schedule s() {
   on rank r {
     F; B;
     OF_RANK(0);
-// CHECK: :[[#@LINE-1]]:13: error: `OF_RANK` is done once a rank, so it takes no chunk [E0335]
+// CHECK: :[[#@LINE-1]]:13: error: `OF_RANK` runs once per rank and takes no chunk [E0335]
     OF_STAGE(0, mb: 0);
-// CHECK: :[[#@LINE-1]]:21: error: `OF_STAGE` is done once a stage, so it takes no microbatch [E0335]
+// CHECK: :[[#@LINE-1]]:21: error: `OF_STAGE` runs once per stage and takes no microbatch [E0335]
   }
 }

@@ -13,7 +13,7 @@ action LAST    { from rank 2; after F; }
 // APART: :[[#@LINE-1]]:28: error: the peer of `0LAST0` on rank 0 is rank 2, which hosts no stage of pipe `main` [E0510]
 action OTHER   { to rank 1 - r for rank r; lane peer; after F; }
 action DIVIDES { to rank 1 / r for rank r; lane peer; after F; }
-// ZERO: :[[#@LINE-1]]:28: error: `/` by zero [E0407]
+// ZERO: :[[#@LINE-1]]:28: error: division by zero in `/` [E0407]
 
 schedule here() { ranks 2; microbatches 1; placement linear; on rank r { F; SELF; B; } }
 schedule beyond() { ranks 2; microbatches 1; placement linear; on rank r { F; NEXT; B; } }
@@ -25,7 +25,7 @@ schedule grouped() {
   ranks 2; microbatches 2; placement linear;
   on rank r { F; overlap { F; OTHER(mb: 0); } B; B; }
 }
-// GROUPED: :[[#@LINE-2]]:31: error: `0OTHER0>1` is in one group with `0F1` [E0842]
+// GROUPED: :[[#@LINE-2]]:31: error: `0OTHER0>1` and `0F1` cannot be in one group [E0842]
 schedule zero() { ranks 2; microbatches 1; placement linear; on rank r { F; DIVIDES; B; } }
 schedule both_ways() {
   ranks 2; microbatches 2; placement linear;

@@ -23,13 +23,13 @@ schedule use_after_release() {
   ranks 1; microbatches 1; placement linear;
   on rank r { F; I; RELEASE_IN; W; }
 }
-// RELEASED: wrong-uses.pp:[[#@LINE-2]]:21: error: `0RELEASE_IN0` runs before `0W0`, which it needs [E0721]
+// RELEASED: wrong-uses.pp:[[#@LINE-2]]:21: error: `0RELEASE_IN0` runs before `0W0`, on which it depends [E0721]
 
 schedule too_early() {
   ranks 1; microbatches 1; placement linear;
   on rank r { F; B; R; }
 }
-// EARLY: wrong-uses.pp:[[#@LINE-2]]:18: error: `0B0` runs before `0R0`, which it needs [E0721]
+// EARLY: wrong-uses.pp:[[#@LINE-2]]:18: error: `0B0` runs before `0R0`, on which it depends [E0721]
 
 schedule twice() {
   ranks 1; microbatches 1; placement linear;
@@ -59,7 +59,7 @@ schedule in_group() {
   ranks 1; microbatches 2; placement linear;
   on rank r { F; overlap { F; OFFLOAD; } RELOAD; B; B; }
 }
-// GROUP: wrong-uses.pp:[[#@LINE-2]]:31: error: `0OFFLOAD0` is in one group with `0F1` [E0842]
+// GROUP: wrong-uses.pp:[[#@LINE-2]]:31: error: `0OFFLOAD0` and `0F1` cannot be in one group [E0842]
 
 schedule unsent() {
   ranks 2; microbatches 1; placement linear;

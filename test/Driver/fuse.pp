@@ -29,6 +29,6 @@ schedule s() {
 // NAME: ppcc: error: --fuse: invalid value `megatorn`; expected one of none, batch, megatron, megatron-even-odd; did you mean `megatron`?
 // CALLS: error: `none` is not a valid value for option `calls`: expected exchange|ring [E0804]
 // SETTING: error: `calls` does not take `rings`; did you mean `ring`? [E0325]
-// ORDER:      fuse.pp.tmp.pp:18:15: error: `fuse megatron` places the messages itself, and `order` would place them too [E0841]
+// ORDER:      fuse.pp.tmp.pp:18:15: error: `fuse megatron` places the messages itself, and `order` would place them again [E0841]
 // ORDER:      fuse.pp.tmp.pp:18:43: note: the order is here
 // ORDER:      note: remove one of the two

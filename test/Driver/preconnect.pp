@@ -29,7 +29,7 @@
 // KEPT: preconnect [1-2 0-1]{{$}}
 // RUN: ppcc %s | sed 's/"preconnect": .*/"preconnect": [[0,1]],/' > %t.lacks.json
 // RUN: not ppcc --check %t.lacks.json 2>&1 | FileCheck %s --check-prefix=LACKS
-// LACKS: error: ranks 1 and 2 exchange `1SEND_F0`, but `preconnect` leaves them out [E0770]
+// LACKS: error: ranks 1 and 2 exchange `1SEND_F0`, but `preconnect` does not list them [E0770]
 
 schedule line() {
   ranks 3;

@@ -30,7 +30,7 @@
 // RUN: ppcc --check %t.json
 // RUN: ppcc --check %t.json --prefetch=3
 // RUN: not ppcc --check %t.json --prefetch=2 2>&1 | FileCheck %s --check-prefix=JUDGED
-// JUDGED: error: `2RECV_F2` is one receive too many: of those from stage 1 at most 2 may wait to be read [E0771]
+// JUDGED: error: `2RECV_F2` is posted too early: at most 2 receives from stage 1 may be outstanding [E0771]
 
 // PASSES:           verify-transport
 // PASSES-NEXT:      verify-buffers

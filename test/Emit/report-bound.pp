@@ -12,7 +12,7 @@ schedule one() {
   on rank r { repeat 4 { F; B; } }
 }
 // ONE:      resources 27
-// ONE-NEXT: rank 1 begins at 1, holds 1 microbatch at a time, which takes 18 for 3 rounds, and the last one comes back 8 later
+// ONE-NEXT: rank 1 starts at 1, holds 1 microbatch at a time, needs 18 for 3 rounds, and the last one takes 8 more
 
 // An I gives half back.
 schedule parts() {
@@ -22,7 +22,7 @@ schedule parts() {
   on rank r { repeat 4 { F; I; W; } }
 }
 // PARTS:      resources 28
-// PARTS-NEXT: rank 0 begins at 0, holds 1 microbatch at a time, which takes 21 for 3 rounds, and the last one comes back 7 later
+// PARTS-NEXT: rank 0 starts at 0, holds 1 microbatch at a time, needs 21 for 3 rounds, and the last one takes 7 more
 
 schedule chunks() {
   ranks 3; microbatches 4; placement loop(3);
@@ -31,7 +31,7 @@ schedule chunks() {
   on rank r { repeat 4 { F(0); F(1); F(2); B(2); B(1); B(0); } }
 }
 // CHUNKS:      resources 54
-// CHUNKS-NEXT: rank 2 has its first gradient at 9, with work for 27 to do up to its last forward, 18 before the end
+// CHUNKS-NEXT: rank 2 receives its first gradient at 9 and works for 27 until its last forward, 18 before the end
 
 // Of several edges into a stage the longest way counts.
 schedule skips() {
@@ -41,7 +41,7 @@ schedule skips() {
   on rank r { repeat 3 { F; } repeat 3 { B; } }
 }
 // SKIPS:      resources 38
-// SKIPS-NEXT: rank 3 begins at 23 and works for 9 up to its last gradient, 6 before the end
+// SKIPS-NEXT: rank 3 starts at 23 and works for 9 until its last gradient, 6 before the end
 
 // RUN: ppcc %s --schedule=waits --emit=report | FileCheck %s --check-prefix=WAITS
 // Rank 0 has room for one forward before its first gradient, at 9; the other comes behind it.
@@ -52,7 +52,7 @@ schedule waits() {
   on rank r { repeat 2 { F; I; W; } }
 }
 // WAITS:      resources 21
-// WAITS-NEXT: rank 0 has its first gradient at 9, with work for 2 to do up to its last forward, 10 before the end
+// WAITS-NEXT: rank 0 receives its first gradient at 9 and works for 2 until its last forward, 10 before the end
 
 // RUN: ppcc %s --schedule=threes --emit=report | FileCheck %s --check-prefix=THREES
 // What is held of all three stages counts.
@@ -63,7 +63,7 @@ schedule threes() {
   on rank r { repeat 3 { F(0); F(1); F(2); I(2); W(2); I(1); W(1); I(0); W(0); } }
 }
 // THREES:      resources 30
-// THREES-NEXT: rank 0 has its first gradient at 7, with work for 23 to do
+// THREES-NEXT: rank 0 receives its first gradient at 7 and works for 23
 
 // RUN: ppcc %s --schedule=through --emit=report | FileCheck %s --check-prefix=THROUGH
 // Each forward stays until its backward: with room for two, the time that all are there is shared by two.
@@ -74,7 +74,7 @@ schedule through() {
   on rank r { repeat 8 { F(0); F(1); B(1); B(0); } }
 }
 // THROUGH:      resources 72
-// THROUGH-NEXT: rank 0 begins at 0 and needs 72 for all microbatches to pass through its memory
+// THROUGH-NEXT: rank 0 starts at 0 and needs 72 for all microbatches to pass through its memory
 
 // RUN: ppcc %s --schedule=slow_skip --emit=report --transport=buffered | FileCheck %s --check-prefix=SLOW-SKIP
 // Rank 1 lets its F wait for what comes late past it: its room is not taken meanwhile.
@@ -89,4 +89,4 @@ schedule slow_skip() {
 }
 // SLOW-SKIP: makespan     224
 // SLOW-SKIP: resources    218
-// SLOW-SKIP-NEXT: rank 1 has its first gradient at 104, with work for 9 to do up to its last forward, 105 before the end
+// SLOW-SKIP-NEXT: rank 1 receives its first gradient at 104 and works for 9 until its last forward, 105 before the end

@@ -62,7 +62,7 @@ schedule old() {
   placement linear;
   on rank r { F; overlap { F; B; } B; }
 }
-// CHECK: old.pp:5:28: error: `(0F1;0B0)OVERLAP_F_B` needs PyTorch 2.9, the output is for 2.8 [E0904]
+// CHECK: old.pp:5:28: error: `(0F1;0B0)OVERLAP_F_B` needs PyTorch 2.9, but the output is for 2.8 [E0904]
 
 //--- silent.pp
 schedule silent() {

@@ -6,4 +6,4 @@ schedule stuck() {
   placement loop(2);
   on rank r { F(1); F(0); B(1); B(0); }
 }
-// CHECK: stuck: error: the program does not reach its end by data alone [E1009]
+// CHECK: stuck: error: the program does not finish by data alone [E1009]

@@ -17,12 +17,12 @@ schedule s() {
     // CHECK-NEXT:   [[#@LINE+4]] |     if r == 2 { F(2); }
     // CHECK-NEXT:     |                   ^
     // CHECK-NEXT: note: rank 2 has 2 chunks
-    // CHECK-NEXT: note: a rank's chunks are numbered from 0: the stages that it hosts, ascending
+    // CHECK-NEXT: note: the chunks of a rank are the stages that it hosts, numbered from 0 in ascending order
     if r == 2 { F(2); }
     // CHECK:      chunk-errors.pp:[[#@LINE+4]]:19: error: rank 3 hosts no stage of pipe `up` [E0503]
     // CHECK-NEXT:   [[#@LINE+3]] |     if r == 3 { F(up); }
     // CHECK-NEXT:     |                   ^~
-    // CHECK-NEXT: note: give the rank a stage, or guard the action with `if`
+    // CHECK-NEXT: note: place a stage on the rank, or guard the action with `if`
     if r == 3 { F(up); }
     // CHECK:      chunk-errors.pp:[[#@LINE+2]]:34: error: rank 4 has no chunk -1 [E0501]
     // CHECK:      note: rank 4 has 2 chunks

@@ -11,7 +11,7 @@ schedule s() {
     // CHECK-NEXT:   [[#@LINE+6]] |     while true { repeat 1 { } }
     // CHECK-NEXT:     |     ^~~~~
     // CHECK-NEXT: note: on rank 0
-    // CHECK-NEXT: note: issue an action in each iteration, or correct the condition
+    // CHECK-NEXT: note: issue an action in each iteration, or change the condition
     // CHECK:      endless-while.pp:[[#@LINE-8]]:5: error: this `while` never ends: an iteration without an action cannot change its condition [E0509]
     // CHECK:      note: on rank 1
     while true { repeat 1 { } }

@@ -13,7 +13,7 @@ schedule s() {
   // CHECK-NEXT: left-pending.pp:[[#@LINE+7]]:16: note: it was left by this action
   // CHECK-NEXT:   [[#@LINE+6]] |     repeat 2 { I; }
   // CHECK-NEXT:     |                ^
-  // CHECK-NEXT: note: take them with `W;`, or all at once with `drain W;`
+  // CHECK-NEXT: note: run them with `W;`, or all of them with `drain W;`
   on rank r {
     repeat 3 { F; }
     I; W;

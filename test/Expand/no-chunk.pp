@@ -9,7 +9,7 @@ schedule s() {
     // CHECK:      no-chunk.pp:[[#@LINE+4]]:12: error: rank 1 hosts no stage [E0503]
     // CHECK-NEXT:   [[#@LINE+3]] |     else { F; }
     // CHECK-NEXT:     |            ^
-    // CHECK-NEXT: note: give the rank a stage, or guard the action with `if`
+    // CHECK-NEXT: note: place a stage on the rank, or guard the action with `if`
     else { F; }
   }
 }

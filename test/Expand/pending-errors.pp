@@ -9,7 +9,7 @@ schedule s() {
     // CHECK-NEXT:   [[#@LINE+4]] |     W;
     // CHECK-NEXT:     |     ^
     // CHECK-NEXT: note: on rank 0
-    // CHECK-NEXT: note: each I puts one W on the queue of its rank, and each W takes one; `pending` counts them
+    // CHECK-NEXT: note: each I adds a W to the queue of its rank, and each W takes one; `pending` counts them
     W;
     // CHECK:      pending-errors.pp:[[#@LINE+2]]:5: error: no W of stage 1 is pending [E0506]
     // CHECK:      note: on rank 0

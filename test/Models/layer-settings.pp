@@ -3,11 +3,11 @@
 schedule settings() {
   ranks 1; microbatches 1; placement linear;
   model {
-    // CHECK: layer-settings.pp:[[#@LINE+1]]:15: error: a layer has no such setting of its own [E0458]
+    // CHECK: layer-settings.pp:[[#@LINE+1]]:15: error: this is not a setting of a layer [E0458]
     layer t { bytes = 1; }
-    // CHECK: layer-settings.pp:[[#@LINE+1]]:15: error: a layer has no such setting of its own [E0458]
+    // CHECK: layer-settings.pp:[[#@LINE+1]]:15: error: this is not a setting of a layer [E0458]
     layer u { scale F = 2; }
-    // CHECK: layer-settings.pp:[[#@LINE+1]]:15: error: a layer has no such setting of its own [E0458]
+    // CHECK: layer-settings.pp:[[#@LINE+1]]:15: error: this is not a setting of a layer [E0458]
     layer v { cost overlap = 2; }
     layers t, u, v;
   }

@@ -81,7 +81,7 @@ schedule ranges() {
   ranks 2; microbatches 1; placement linear;
   model {
     layer t { static = 1; }
-    // CHECK: stages.pp:[[#@LINE+1]]:33: error: the number of stages is 3, but must lie in 1..2 [E0405]
+    // CHECK: stages.pp:[[#@LINE+1]]:33: error: the number of stages is 3, but must be in 1..2 [E0405]
     part far { layers t; stages 3; }
     part near { layers t reads far; }
   }

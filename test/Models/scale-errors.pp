@@ -31,9 +31,9 @@ schedule words() {
 schedule values() {
   ranks 1; microbatches 2; placement linear;
   model {
-    // CHECK: values.pp:[[#@LINE+1]]:33: error: a microbatch takes -1 times as much, but that must lie in 0..1000000 [E0345]
+    // CHECK: values.pp:[[#@LINE+1]]:33: error: the factor of a microbatch is -1, but must be in 0..1000000 [E0345]
     scale memory microbatch m = m * -1;
-    // CHECK: values.pp:[[#@LINE+1]]:26: error: a microbatch takes 2000000 times as much, but that must lie in 0..1000000 [E0345]
+    // CHECK: values.pp:[[#@LINE+1]]:26: error: the factor of a microbatch is 2000000, but must be in 0..1000000 [E0345]
     scale microbatch m = m * 2000000;
   }
   on rank r { repeat 2 { F; B; } }
@@ -66,7 +66,7 @@ schedule many() {
   ranks 1; microbatches 1000; placement linear;
   model {
     scale time microbatch m = 1;
-    // CHECK: many.pp:[[#@LINE+1]]:5: error: the number of factors of `scale` is 2000, but must lie in 0..1999 [E0405]
+    // CHECK: many.pp:[[#@LINE+1]]:5: error: the number of factors of `scale` is 2000, but must be in 0..1999 [E0405]
     scale bytes microbatch m = 1;
   }
   backward when 1 == 2;

@@ -28,9 +28,9 @@ schedule names() {
 schedule sizes() {
   ranks 3; microbatches 1; placement linear;
   model {
-    // CHECK: sizes.pp:[[#@LINE+1]]:24: error: a size is -1, but must lie in 0..1099511627776 [E0405]
+    // CHECK: sizes.pp:[[#@LINE+1]]:24: error: a size is -1, but must be in 0..1099511627776 [E0405]
     output stage s = x[s - 1] f32;
-    // CHECK: sizes.pp:[[#@LINE+1]]:28: error: a stage is 4, but must lie in 1..3 [E0405]
+    // CHECK: sizes.pp:[[#@LINE+1]]:28: error: a stage is 4, but must be in 1..3 [E0405]
     output stage s in 1 .. 4 = x[s] f32;
   }
   on rank r { F; B; }
@@ -44,15 +44,15 @@ schedule edges() {
     output stage s in 0 .. 1 = x[1, 4] f32, y[?] i64;
     output stage s in 1 .. 2 = x[1, 4] bf16;
     output stage s in 2 .. 3 = x[1, 4] f32;
-    // CHECK: edges.pp:[[#@LINE+2]]:31: error: stage 1 takes `x[1, 4] bf16`, but stage 0 gives `x[1, 4] f32` [E0348]
+    // CHECK: edges.pp:[[#@LINE+2]]:31: error: stage 1 has the input `x[1, 4] bf16`, but stage 0 outputs `x[1, 4] f32` [E0348]
     // CHECK: edges.pp:5:32: note: stage 0 gives it here
     input stage s in 1 .. 2 = x[1, 4] bf16, y[?] i64;
-    // CHECK: edges.pp:[[#@LINE+2]]:31: error: stage 2 takes `z`, but no stage that it reads gives that [E0347]
+    // CHECK: edges.pp:[[#@LINE+2]]:31: error: stage 2 has the input `z`, but no stage that it reads outputs it [E0347]
     // CHECK: edges.pp:6:5: note: what stage 1 gives
     input stage s in 2 .. 3 = z[] f32, x[1, 4] bf16;
-    // CHECK: edges.pp:[[#@LINE+1]]:31: error: stage 3 takes `x[?, 4] f32`, but stage 2 gives `x[1, 4] f32` [E0348]
+    // CHECK: edges.pp:[[#@LINE+1]]:31: error: stage 3 has the input `x[?, 4] f32`, but stage 2 outputs `x[1, 4] f32` [E0348]
     input stage s in 3 .. 4 = x[?, 4] f32;
-    // CHECK: edges.pp:[[#@LINE+2]]:5: error: stage 4 takes nothing of stage 0, which it reads [E0349]
+    // CHECK: edges.pp:[[#@LINE+2]]:5: error: stage 4 reads stage 0, but uses none of its tensors [E0349]
     // CHECK: edges.pp:5:5: note: what stage 0 gives
     input stage s in 4 .. 5 = w[?, 4] f32;
   }
@@ -79,7 +79,7 @@ schedule many(N: int = 60000) {
   ranks 1; microbatches 1; stages N; stage s on rank 0;
   for s in 2 .. N { edge stage 0 -> stage s; }
   model {
-    // CHECK: many.pp:[[#@LINE+1]]:5: error: the number of tensors is {{[0-9]+}}, but must lie in 0..1048576 [E0405]
+    // CHECK: many.pp:[[#@LINE+1]]:5: error: the number of tensors is {{[0-9]+}}, but must be in 0..1048576 [E0405]
     output stage s = a[] f32, b[] f32, c[] f32, d[] f32, e[] f32, f[] f32, g[] f32, h[] f32, i[] f32, j[] f32;
   }
   on rank r { for s in 0 .. N { F(s); } }

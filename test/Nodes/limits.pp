@@ -10,7 +10,7 @@ schedule deep(L: int = 4) {
   backward when false;
   model {
     layer expert { F: a @ comp -> b @ comm -> c @ comp -> d @ comm; }
-    // BEYOND: limits.pp:[[#@LINE+1]]:21: error: the number of layers is 9223372036854775807, but must lie in 0..1048576 [E0405]
+    // BEYOND: limits.pp:[[#@LINE+1]]:21: error: the number of layers is 9223372036854775807, but must be in 0..1048576 [E0405]
     layers expert * L;
   }
   on rank r { F; }

@@ -32,8 +32,8 @@ schedule lanes() {
 // SVG-NEXT: <rect x="75.24" y="24" width="32" height="14" fill="url(#k0)"/>
 // SVG-NEXT: <rect x="107.24" y="38" width="16" height="14" fill="url(#k0)"/>
 // REPORT: "makespan": 15
-// LARGE: many: error: 50001 boxes are more than the 50000 that an svg can take [E1051]
-// PAGE: many: error: 4040000 nodes are more than the 4000000 that a page can take [E1051]
+// LARGE: many: error: 50001 boxes, more than the limit of 50000 for an svg [E1051]
+// PAGE: many: error: 4040000 nodes, more than the limit of 4000000 for a page [E1051]
 schedule many(layers: int, M: int) {
   ranks 1; microbatches M; placement linear;
   backward when false;

@@ -6,7 +6,7 @@ schedule s() {
   // CHECK:      names-first.pp:[[#@LINE+4]]:3: error: unexpected `layer`, expected a declaration or `}` [E0204]
   // CHECK-NEXT:   [[#@LINE+3]] |   layer plain { F: mlp @ comp; }
   // CHECK-NEXT:     |   ^~~~~
-  // CHECK-NEXT: note: layers and parts stand in `model { }`
+  // CHECK-NEXT: note: layers and parts belong in `model { }`
   layer plain { F: mlp @ comp; }
   on rank r {
     // CHECK: names-first.pp:[[#@LINE+1]]:7: error: unexpected `B`, expected `;` or `(` [E0204]

@@ -11,13 +11,13 @@ schedule s(P: int = 2) {
   microbatches P;
   placement linear;
   // CHECK:      error: unexpected `rank`
-  // CHECK:      note: `on rank r { }` says what each rank does
+  // CHECK:      note: `on rank r { }` holds the actions of each rank
   rank r { F; B; }
   on rank r {
     // CHECK:      other-languages.pp:[[#@LINE+4]]:7: error: unexpected `=`
     // CHECK-NEXT:   [[#@LINE+3]] |     w = P - 1 - r;
     // CHECK-NEXT:      |       ^
-    // CHECK-NEXT: note: `let w = ...;` gives a name its value, once; what changes is `i` of `for i in 0 .. n { }`
+    // CHECK-NEXT: note: `let w = ...;` names a value once; a variable that changes is the `i` of `for i in 0 .. n { }`
     w = P - 1 - r;
     // CHECK:      error: unexpected `(`, expected `=`
     // CHECK:      note: outside of `on rank`, `fn chunk(x) = ...;` is a function
@@ -30,7 +30,7 @@ schedule s(P: int = 2) {
     for (i = 0; i < w; i++) { F; }
     if r == 0 { F; }
     // CHECK:      error: unexpected `r`
-    // CHECK:      note: `else if` says so
+    // CHECK:      note: write `else if`
     elif r == 1 { F; B; }
     // CHECK:      error: unexpected `=`
     // CHECK:      note: `mb: m` names the microbatch

@@ -18,7 +18,7 @@ schedule s(P: int = 2) {
     // CHECK:      recovery.pp:[[#@LINE+4]]:10: error: unexpected `=`, expected `{` [E0204]
     // CHECK-NEXT:   [[#@LINE+3]] |     if r = 0 { F; } else { B; }
     // CHECK-NEXT:      |          ^
-    // CHECK-NEXT: note: `=` gives a name its value; `==` compares
+    // CHECK-NEXT: note: `=` assigns; `==` compares
     if r = 0 { F; } else { B; }
     // CHECK: recovery.pp:[[#@LINE+1]]:9: error: unexpected `:`, expected {{.*}} [E0204]
     F(0 : 1);

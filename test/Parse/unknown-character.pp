@@ -5,7 +5,7 @@ schedule s() {
   // CHECK:      unknown-character.pp:[[#@LINE+4]]:9: error: unexpected character `$` [E0201]
   // CHECK-NEXT:   [[#@LINE+3]] |   ranks $$ 2;
   // CHECK-NEXT:     |         ^
-  // CHECK-NEXT: note: strings stand in double quotes, comments begin with `//`
+  // CHECK-NEXT: note: strings are in double quotes, comments begin with `//`
   ranks $$ 2;
   // CHECK:      unknown-character.pp:[[#@LINE+1]]:13: error: unexpected character `é` [E0201]
   placement é linear;

@@ -67,10 +67,10 @@ for name, (body, before, numbers) in CASES.items():
         )
         run = subprocess.run([ppcc, "s.pp", f"-DM={m}", "--no-families", "--emit=report-json"], capture_output=True, text=True)
         excluded = any(code in run.stderr for code in ("[E0404]", "[E0480]"))
-        verdict = "right" if run.returncode == 0 else "excluded" if excluded else "wrong"
+        verdict = "valid" if run.returncode == 0 else "excluded" if excluded else "invalid"
         judged += 1
         assert one["verdict"] in (verdict, "undecided"), (name, m, one, run.stderr)
-        if verdict == one["verdict"] == "right" and one["makespan"] and one["makespan"]["exact"]:
+        if verdict == one["verdict"] == "valid" and one["makespan"] and one["makespan"]["exact"]:
             span = one["makespan"]
             assert m * float(span["slope"]) + float(span["intercept"]) == json.loads(run.stdout)["makespan"], (name, m)
 print(f"{len(CASES)} schedules, {judged} numbers agree, {undecided} undecided in part")

@@ -26,12 +26,12 @@ cases += ["undecided.pp", "one-large-m.pp", "gpipe -DP=2 --cost=limit=3", "slimp
 cases += ["one_f_one_b -DP=4 --with=recompute(3,2) --with=offload(1) --cost=group.sum=0.8 --cost=F=1.25"]
 shown = 0
 for case in cases:
-    subprocess.run([ppcc, "prove", *case.split(), "--certificate=own.json", "-o", "own.txt"], check=False, timeout=60)
-    done = subprocess.run([checker, "own.json"], capture_output=True, text=True, timeout=60)
+    subprocess.run([ppcc, "prove", *case.split(), "--certificate=own.json", "-o", "own.txt"], check=False, timeout=600)
+    done = subprocess.run([checker, "own.json"], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (case, done)
     shown += "shown: nothing" not in done.stdout
     claims = json.loads(Path("own.json").read_text(encoding="utf-8"))["ranges"]
-    assert all(claim["verdict"] != "right" or claim["transports"] for claim in claims), case
+    assert all(claim["verdict"] != "valid" or claim["transports"] for claim in claims), case
     Path("own.json").unlink()
 assert shown > 30, shown
 print(f"{len(cases)} certificates are good, {shown} of them show something")

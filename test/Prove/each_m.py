@@ -41,13 +41,13 @@ for name in names:
             (one,) = [one for one in proof["ranges"] if holds(one, m)]
             compiled = run(*given, f"-DM={m}", "--no-families", "--emit=report-json")
             refused = any(code in compiled.stderr for code in ("[E0404]", "[E0480]"))
-            said = "right" if compiled.returncode == 0 else "excluded" if refused else "wrong"
+            said = "valid" if compiled.returncode == 0 else "excluded" if refused else "invalid"
             if one["verdict"] == "undecided":
                 undecided += 1
                 continue
             assert one["verdict"] == said, (given, m, one, compiled.stderr)
             judged += 1
-            if span := said == "right" and one["makespan"]:
+            if span := said == "valid" and one["makespan"]:
                 shown = m * Fraction(span["slope"]) + Fraction(span["intercept"])
                 real = Fraction(str(json.loads(compiled.stdout)["makespan"]))
                 assert abs(shown - real) < 1e-5 if span["exact"] else shown >= real, (given, m, shown, real)
@@ -56,6 +56,6 @@ for name in names:
                 of_family, of_schedule = run("family.json", f"-DM={m}"), run(*given, f"-DM={m}", "--no-families")
                 assert of_family.returncode == of_schedule.returncode, (given, m, of_family.stderr, of_schedule.stderr)
                 assert of_family.stdout == of_schedule.stdout, (given, m)
-                programs += said == "right"
+                programs += said == "valid"
         print(f"# {name} P={p}", flush=True)
 print(f"{judged} numbers agree, {exact} makespans and {programs} programs are the same, {undecided} undecided")

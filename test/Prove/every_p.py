@@ -101,16 +101,16 @@ def compare(schedule, ranges):
                 result = run([schedule, "-D", f"P={p}", "-D", f"M={m}", f"--transport={transport}", "--emit=report-json"])
                 if claimed["verdict"] == "undecided":
                     continue
-                assert (result.returncode == 0) == (claimed["verdict"] == "right"), (schedule, p, m, transport, result.stderr)
+                assert (result.returncode == 0) == (claimed["verdict"] == "valid"), (schedule, p, m, transport, result.stderr)
                 runs += 1
-                if transport == "stream" and claimed["verdict"] == "right" and claimed["makespan"]:
+                if transport == "stream" and claimed["verdict"] == "valid" and claimed["makespan"]:
                     value = Fraction(str(json.loads(result.stdout)["makespan"]))
                     assert value <= makespan_of(claimed, p, m), (schedule, p, m, value)
 
 
 for schedule in LIBRARY:
     ranges = ranges_of(schedule)
-    assert all(one["verdict"] in ("right", "excluded") for one in ranges), (schedule, ranges)
+    assert all(one["verdict"] in ("valid", "excluded") for one in ranges), (schedule, ranges)
     compare(schedule, ranges)
 print(f"{len(LIBRARY)} schedules, {agreed} numbers agree, {formulas} of them with a makespan, {runs} runs")
 
@@ -126,7 +126,7 @@ for name, (old, new, is_right) in CHANGES.items():
 for name, (text, is_right) in texts.items():
     Path("case.pp").write_text(text)
     ranges = ranges_of("case.pp")
-    all_right = ranges is not None and all(one["verdict"] in ("right", "excluded") for one in ranges)
+    all_right = ranges is not None and all(one["verdict"] in ("valid", "excluded") for one in ranges)
     assert all_right <= (is_right is not False), name
     if ranges:
         compare("case.pp", ranges)

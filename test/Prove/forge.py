@@ -16,7 +16,7 @@ def forge(name):
 
 three = ["stream", "rendezvous", "buffered:1"]
 file, last = forge("three transports without evidence")
-last.update(transports=three, evidence=None, reason="by data; messages are right in the order that was chosen")
+last.update(transports=three, evidence=None, reason="by data dependences; valid with the chosen order of messages")
 file, last = forge("three transports, with evidence of one")
 last.update(transports=three, reason="by data; as above")
 file, last = forge("a transport that nobody knows, in the claim alone")
@@ -40,7 +40,7 @@ last["evidence"].update(holdings=[[0] * 2] * 2, rooms=[[10**9]] * 2)
 file, last = forge("limits where there are none")
 last["fits"] = True
 file, last = forge("other verdicts than there are")
-last["verdict"] = "right by data"
+last["verdict"] = "valid by data"
 file, last = forge("right without a word of where")
 last.update(transports=[], makespan=None)
 file, last = forge("an order that says nothing")

@@ -3,7 +3,7 @@
 // RUN: not ppcc %s --for M --emit=ir 2>&1 | FileCheck %s
 // RUN: not ppcc %s --for M --emit=cpp 2>&1 | FileCheck %s
 // RUN: ppcc %s --cost F=2 -D M=3 --check
-// CHECK: error: there is no program for all `M`: for all the factors of `scale` are those of one number of microbatches [E1203]
+// CHECK: error: there is no program for all `M`: the factors of `scale` are known for one number of microbatches only [E1203]
 schedule s(M: int = 4) {
   ranks 1; microbatches M; placement linear;
   model { scale time microbatch m = m % 2 == 0 ? 1 : 2; }

@@ -23,9 +23,9 @@ def seconds():
 
 def notes(ranges):
     for one in ranges:
-        if one["verdict"] in ("undecided", "wrong"):
+        if one["verdict"] in ("undecided", "invalid"):
             yield one["verdict"][0]
-        elif one["to"] is None and one["verdict"] == "right" and not (one["makespan"] or {}).get("exact"):
+        elif one["to"] is None and one["verdict"] == "valid" and not (one["makespan"] or {}).get("exact"):
             yield "m"
 
 

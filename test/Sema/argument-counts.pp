@@ -4,14 +4,16 @@
 fn two(x, y) = x + y;
 block one(x) { repeat x { F; } }
 schedule s() {
-  // CHECK:      argument-counts.pp:[[#@LINE+4]]:9: error: `two` takes 2 arguments, but 1 is given [E0312]
-  // CHECK-NEXT:   [[#@LINE+3]] |   ranks two(1);
+  // CHECK:      argument-counts.pp:[[#@LINE+5]]:9: error: `two` takes 2 arguments, but 1 is given [E0312]
+  // CHECK-NEXT:   [[#@LINE+4]] |   ranks two(1);
   // CHECK-NEXT:     |         ^~~
+  // CHECK-NEXT: note: write `two(x, y)`
   // CHECK-NEXT: note: docs/language.md lists what each function, placement and action takes
   ranks two(1);
   // CHECK:      argument-counts.pp:[[#@LINE+1]]:16: error: `two` takes arguments, but none are given [E0312]
   microbatches two;
-  // CHECK:      argument-counts.pp:[[#@LINE+1]]:13: error: `loop` takes 1 argument, but 0 are given [E0312]
+  // CHECK:      argument-counts.pp:[[#@LINE+2]]:13: error: `loop` takes 1 argument, but 0 are given [E0312]
+  // CHECK:      note: write `loop(V)`
   placement loop;
   // CHECK:      argument-counts.pp:[[#@LINE+1]]:11: error: `min` takes 2 arguments or more, or a list, but 1 is given [E0312]
   let a = min(1);

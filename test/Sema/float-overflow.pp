@@ -9,7 +9,7 @@ schedule s(huge: float = 1e308) {
   // CHECK-NEXT:   [[#@LINE-3]] | fn ten(x: float) = x * 10;
   // CHECK-NEXT:     |                    ^~~~~~
   // CHECK-NEXT: float-overflow.pp:[[#@LINE+3]]:11: note: in the call of `ten` here
-  // CHECK:      note: integers lie between -2^63 and 2^63 - 1, floats below 1.8e308
+  // CHECK:      note: integers are between -2^63 and 2^63 - 1, floats below 1.8e308
   // CHECK:      float-overflow.pp:[[#@LINE+2]]:11: error: -1e+308 - 1e+308 does not fit in 64 bits [E0406]
   require ten(huge) > 1;
   require -huge - huge < 1;

@@ -10,21 +10,21 @@ schedule s() {
     overlap {
       let x = 1;
       if x == 1 { repeat 1 { pair(); } }
-      // CHECK:      in-overlap.pp:[[#@LINE+4]]:7: error: `phase` cannot stand in `overlap` [E0316]
+      // CHECK:      in-overlap.pp:[[#@LINE+4]]:7: error: `phase` is not allowed in `overlap` [E0316]
       // CHECK-NEXT:   [[#@LINE+3]] |       phase y { F; }
       // CHECK-NEXT:     |       ^~~~~
-      // CHECK-NEXT: note: a group holds actions, perhaps under `let`, `if`, `for`, `repeat` or `while`
+      // CHECK-NEXT: note: a group holds actions, and `let`, `if`, `for`, `repeat` and `while` around them
       phase y { F; }
-      // CHECK:      in-overlap.pp:[[#@LINE+1]]:7: error: `overlap` cannot stand in `overlap` [E0316]
+      // CHECK:      in-overlap.pp:[[#@LINE+1]]:7: error: `overlap` is not allowed in `overlap` [E0316]
       overlap { F; }
-      // CHECK:      in-overlap.pp:[[#@LINE+1]]:7: error: `defer` cannot stand in `overlap` [E0316]
+      // CHECK:      in-overlap.pp:[[#@LINE+1]]:7: error: `defer` is not allowed in `overlap` [E0316]
       defer W { B; }
-      // CHECK:      in-overlap.pp:[[#@LINE+1]]:7: error: `drain` cannot stand in `overlap` [E0316]
+      // CHECK:      in-overlap.pp:[[#@LINE+1]]:7: error: `drain` is not allowed in `overlap` [E0316]
       drain W;
-      // CHECK:      in-overlap.pp:[[#@LINE+2]]:7: error: `phased` cannot stand in `overlap` [E0316]
+      // CHECK:      in-overlap.pp:[[#@LINE+2]]:7: error: `phased` is not allowed in `overlap` [E0316]
       // CHECK:      in-overlap.pp:[[#@LINE-20]]:28: note: because of this statement of the block
       phased();
-      // CHECK:      in-overlap.pp:[[#@LINE+2]]:7: error: `indirect` cannot stand in `overlap` [E0316]
+      // CHECK:      in-overlap.pp:[[#@LINE+2]]:7: error: `indirect` is not allowed in `overlap` [E0316]
       // CHECK:      in-overlap.pp:[[#@LINE-23]]:28: note: because of this statement of the block
       indirect();
     }

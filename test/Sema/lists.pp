@@ -9,7 +9,7 @@
 // JSON: "params": {"P": 3, "M": 3, "ahead": "2,1,0"}
 // AST: Parameter ahead: int[] = [P - 1 - r for r in 0 .. P]
 // BAD: -D ahead: error: `1,x` is not a valid value for parameter `ahead: int[]` [E0403]
-// SHORT: error: place 2 of a list of 2 [E0484]
+// SHORT: error: index 2 is out of range for a list of 2 [E0484]
 // EMPTY: error: `max` of an empty list [E0485]
 
 // CHECK:      rank 0: 0F0 0F1 0F2 0B0 0B1 0B2

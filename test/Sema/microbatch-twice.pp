@@ -7,7 +7,7 @@ schedule s() {
   // CHECK:      microbatch-twice.pp:[[#@LINE+4]]:8: error: pipes `down` and `up` both have microbatch 3 [E0411]
   // CHECK-NEXT:   [[#@LINE+3]] |   pipe up { placement linear; microbatches 3 .. 6; }
   // CHECK-NEXT:     |        ^~
-  // CHECK-NEXT: note: pipes share one numbering: give each its own range, like `microbatches M / 2 .. M;`
+  // CHECK-NEXT: note: pipes share one numbering; give each its own range, such as `microbatches M / 2 .. M;`
   pipe up { placement linear; microbatches 3 .. 6; }
   on rank r { }
 }

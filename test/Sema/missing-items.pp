@@ -11,7 +11,7 @@
 // CHECK:      missing-items.pp:[[#@LINE+4]]:10: error: schedule `nothing` has no `ranks` [E0318]
 // CHECK:      note: `ranks P;` gives their number
 // CHECK:      missing-items.pp:[[#@LINE+2]]:10: error: schedule `nothing` has no `on rank` [E0318]
-// CHECK:      note: `on rank r { ... }` gives what each rank runs
+// CHECK:      note: `on rank r { ... }` holds the actions of each rank
 schedule nothing() { }
 // CHECK:      missing-items.pp:[[#@LINE+1]]:10: error: schedule `no_stages` has no `stages`, the number of them [E0318]
 schedule no_stages() { ranks 1; microbatches 1; stage s on rank 0; on rank r { F; } }

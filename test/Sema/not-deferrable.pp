@@ -8,7 +8,7 @@ schedule s() {
     // CHECK:      not-deferrable.pp:[[#@LINE+4]]:11: error: `I` cannot be deferred [E0320]
     // CHECK-NEXT:   [[#@LINE+3]] |     defer I { B; }
     // CHECK-NEXT:     |           ^
-    // CHECK-NEXT: note: `defer W` and `drain W` are for W, the part of B that may come later
+    // CHECK-NEXT: note: `defer` and `drain` apply to W, the part of B that may run later
     defer I { B; }
     // CHECK:      not-deferrable.pp:[[#@LINE+1]]:11: error: `B` cannot be deferred [E0320]
     drain B;

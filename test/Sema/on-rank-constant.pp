@@ -6,7 +6,7 @@ schedule s(P: int = 2) {
   ranks P; microbatches 1; placement linear;
   let last = P - 1;
   on rank 0 { F; B; }
-  // CHECK:      on-rank-constant.pp:[[#@LINE+4]]:11: error: `last` is a value, and `on rank` gives each rank a new name [E0353]
+  // CHECK:      on-rank-constant.pp:[[#@LINE+4]]:11: error: `last` is already a value; `on rank` needs a new name [E0353]
   // CHECK:      on-rank-constant.pp:[[#@LINE-3]]:7: note: declared here
   // CHECK:      on-rank-constant.pp:[[#@LINE+2]]:3: note: did you mean `on ranks [last]`?
   // LIST:      rank 1: 1F0 1B0

@@ -15,15 +15,15 @@ schedule s(P: int = 2, k: int = 1) {
   // CHECK: on-ranks-errors.pp:[[#@LINE+1]]:19: error: `issued` is known only inside `on rank` [E0313]
   on rank r where issued(F) == 0 { F; B; }
   // What was meant by the old form is told.
-  // CHECK:      on-ranks-errors.pp:[[#@LINE+2]]:12: error: no name here stands for the rank [E0329]
+  // CHECK:      on-ranks-errors.pp:[[#@LINE+2]]:12: error: missing name for the rank [E0329]
   // CHECK-NEXT: on ranks r > 0
   on ranks r > 0 and r < P - 1 { F; B; }
   // CHECK: on-ranks-errors.pp:[[#@LINE-1]]:3: note: did you mean `on rank r where r > 0 and r < P - 1`?
   // A typo is not the rank, and neither is a value.
-  // CHECK: on-ranks-errors.pp:[[#@LINE+1]]:12: error: no name here stands for the rank [E0329]
+  // CHECK: on-ranks-errors.pp:[[#@LINE+1]]:12: error: missing name for the rank [E0329]
   on ranks Q - 1 > r { F; B; }
   // CHECK: on-ranks-errors.pp:[[#@LINE-1]]:3: note: did you mean `on rank r where Q - 1 > r`?
-  // CHECK: on-ranks-errors.pp:[[#@LINE+1]]:12: error: no name here stands for the rank [E0329]
+  // CHECK: on-ranks-errors.pp:[[#@LINE+1]]:12: error: missing name for the rank [E0329]
   on ranks k > 0 { F; B; }
   // CHECK: on-ranks-errors.pp:[[#@LINE+1]]:16: error: unknown name `Q`
   on ranks [P, Q] { F; B; }

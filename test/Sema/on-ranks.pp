@@ -24,7 +24,7 @@ schedule twice() {
   on rank r where r < 3 { F; B; }
 }
 
-// WITHOUT: on-ranks.pp:[[#@LINE+1]]:10: error: no body is for rank 2 [E0483]
+// WITHOUT: on-ranks.pp:[[#@LINE+1]]:10: error: rank 2 has no body [E0483]
 schedule without() {
   ranks 3; microbatches 1; placement linear;
   on ranks [0, 1] { F; B; }
@@ -33,6 +33,6 @@ schedule without() {
 schedule beyond() {
   ranks 2; microbatches 1; placement linear;
   on rank 0 { F; B; }
-  // BEYOND: on-ranks.pp:[[#@LINE+1]]:11: error: the rank is 2, but must lie in 0..1 [E0405]
+  // BEYOND: on-ranks.pp:[[#@LINE+1]]:11: error: the rank is 2, but must be in 0..1 [E0405]
   on rank 1 + 1 { F; B; }
 }

@@ -4,7 +4,7 @@
 // CHECK:      only-on-rank.pp:[[#@LINE+4]]:18: error: `pending` is known only inside `on rank` [E0313]
 // CHECK-NEXT:   [[#@LINE+3]] | fn room(n) = n - pending;
 // CHECK-NEXT:     |                  ^~~~~~~
-// CHECK-NEXT: note: counters change while a rank's program is laid out; pass the value to the function as an argument
+// CHECK-NEXT: note: counters change while the body of a rank is expanded; pass the value to the function as an argument
 fn room(n) = n - pending;
 schedule s() {
   // CHECK:      only-on-rank.pp:[[#@LINE+1]]:9: error: `issued` is known only inside `on rank` [E0313]

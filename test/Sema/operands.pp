@@ -7,7 +7,7 @@ schedule s(b: bool = true, i: int = 1, f: float = 1.5) {
   // CHECK:      operands.pp:[[#@LINE+4]]:14: error: `+` does not apply to bool and int [E0311]
   // CHECK-NEXT:   [[#@LINE+3]] |   let l1 = b + i;
   // CHECK-NEXT:     |              ^
-  // CHECK-NEXT: note: arithmetic takes numbers, `and`, `or` and `not` take bools, `==` takes two values of one type
+  // CHECK-NEXT: note: arithmetic takes numbers; `and`, `or` and `not` take bools; `==` takes two values of one type
   let l1 = b + i;
   // CHECK:      operands.pp:[[#@LINE+1]]:14: error: `%` does not apply to float and int [E0311]
   let l2 = f % 2;

@@ -1,16 +1,17 @@
 // Arithmetic that leaves 64 bits is an error where it happens, with the calls that lead there.
 // RUN: not ppcc %s --schedule=s 2>&1 | FileCheck %s --implicit-check-not=error:
 
-// CHECK:      overflow.pp:[[#@LINE+10]]:16: error: 10000000000 * 10000000000 does not fit in 64 bits [E0406]
-// CHECK-NEXT:   [[#@LINE+9]] | fn square(x) = x * x;
+// CHECK:      overflow.pp:[[#@LINE+11]]:16: error: 10000000000 * 10000000000 does not fit in 64 bits [E0406]
+// CHECK-NEXT:   [[#@LINE+10]] | fn square(x) = x * x;
 // CHECK-NEXT:     |                ^~~~~
-// CHECK-NEXT: overflow.pp:[[#@LINE+8]]:16: note: in the call of `square` here
-// CHECK-NEXT:   [[#@LINE+7]] | fn fourth(x) = square(square(x));
+// CHECK-NEXT: overflow.pp:[[#@LINE+9]]:16: note: in the call of `square` here
+// CHECK-NEXT:   [[#@LINE+8]] | fn fourth(x) = square(square(x));
 // CHECK-NEXT:     |                ^~~~~~~~~~~~~~~~~
-// CHECK-NEXT: overflow.pp:[[#@LINE+13]]:12: note: in the call of `fourth` here
-// CHECK-NEXT:   [[#@LINE+12]] |     repeat fourth(100000) { B; }
+// CHECK-NEXT: overflow.pp:[[#@LINE+14]]:12: note: in the call of `fourth` here
+// CHECK-NEXT:   [[#@LINE+13]] |     repeat fourth(100000) { B; }
 // CHECK-NEXT:     |            ^~~~~~~~~~~~~~
-// CHECK-NEXT: note: integers lie between -2^63 and 2^63 - 1, floats below 1.8e308
+// CHECK-NEXT: note: in the body of rank 0
+// CHECK-NEXT: note: integers are between -2^63 and 2^63 - 1, floats below 1.8e308
 fn square(x) = x * x;
 fn fourth(x) = square(square(x));
 schedule s() {

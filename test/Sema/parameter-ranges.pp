@@ -17,8 +17,8 @@
 // LEAST-NEXT:   [[#]] |
 // LEAST-NEXT:     |            ^
 // LEAST-NEXT: note: choose another value
-// BOTH: error: `G` is 9, but must lie in 1 .. 5 [E0480]
-// BOTH: note: a range does not hold its end
+// BOTH: error: `G` is 9, but must be in 1 .. 5 [E0480]
+// BOTH: note: a range excludes its end
 // FLOAT: error: `x` is -1, but must be at least 0 [E0480]
 schedule s(P: int >= 1 = 0, M: int >= 1 = 4, G: int in 1 .. M + 1 = min(P, M), x: float >= 0 = 0.5,
            // LIST: parameter-ranges.pp:[[#@LINE+1]]:12: error: `caps` is 3,0, but must be at least 1 [E0480]

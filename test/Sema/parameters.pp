@@ -10,7 +10,7 @@
 // CHECK-NEXT:      |            ^~~~~
 // CHECK-NEXT: note: give it one: `-D NAME=VALUE`
 // CHECK:      -D P: error: `x` is not a valid value for parameter `P: int` [E0403]
-// CHECK-NEXT: note: an int is written like 8, a bool like true, a float like 0.5
+// CHECK-NEXT: note: an int is written as 8, a bool as true, a float as 0.5
 // CHECK:      -D b: error: `1` is not a valid value for parameter `b: bool` [E0403]
 // CHECK:      -D f: error: `inf` is not a valid value for parameter `f: float` [E0403]
 

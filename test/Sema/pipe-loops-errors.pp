@@ -3,7 +3,7 @@ schedule s() {
   ranks 2;
   for i in 0 .. 2 {
     pipe p { placement linear; microbatches i .. i + 1; }
-    // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:5: error: `edge` cannot stand in a loop over pipes [E0350]
+    // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:5: error: `edge` is not allowed in a loop over pipes [E0350]
     edge stage 0 -> stage 1;
   }
   // CHECK: pipe-loops-errors.pp:[[#@LINE+1]]:26: error: unknown name `p` [E0301]

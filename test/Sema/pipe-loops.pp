@@ -6,9 +6,9 @@
 // RUN: not ppcc %s -D at=2 2>&1 | FileCheck %s --check-prefix=PLACE
 // IR: "turned[0]"
 // IR: "turned[1]"
-// NONE: pipe-loops.pp:{{[0-9]+}}:26: error: the number of pipes is 0, but must lie in 1..256 [E0405]
-// MANY: error: the number of pipes is 257, but must lie in 1..256 [E0405]
-// PLACE: error: place 2 of a list of 2 [E0484]
+// NONE: pipe-loops.pp:{{[0-9]+}}:26: error: the number of pipes is 0, but must be in 1..256 [E0405]
+// MANY: error: the number of pipes is 257, but must be in 1..256 [E0405]
+// PLACE: error: index 2 is out of range for a list of 2 [E0484]
 // CHECK:      rank 0: 0F0 1F1 0B0 1B1
 // CHECK-NEXT: rank 1: 1F0 0F1 1B0 0B1
 

@@ -9,7 +9,7 @@ placement linear(n: int >= 1) { stages 2 * ranks; stage s on rank ranks - 1 - fr
 
 schedule s(n: int = 2) {
   ranks 2; microbatches 1;
-  // RANK: placement-declared.pp:[[#@LINE+1]]:3: error: stage 2 is on rank -1, but the ranks are 0..1 [E0409]
+  // RANK: placement-declared.pp:[[#@LINE+1]]:3: error: stage 2 is on rank -1, but ranks are 0..1 [E0409]
   placement linear(n);
   on rank r { F(0); F(1); B(1); B(0); }
 }

@@ -58,9 +58,9 @@ schedule s() {
     // CHECK:      settings.pp:[[#@LINE+1]]:5: error: a second `link` [E0317]
     link a, b {
       latency = a + b;
-      // CHECK:      settings.pp:[[#@LINE+1]]:7: error: a link has a latency and a bandwidth, and nothing else [E0457]
+      // CHECK:      settings.pp:[[#@LINE+1]]:7: error: this is not a setting of a link [E0457]
       limit = 1;
-      // CHECK:      settings.pp:[[#@LINE+1]]:7: error: a link has a latency and a bandwidth, and nothing else [E0457]
+      // CHECK:      settings.pp:[[#@LINE+1]]:7: error: this is not a setting of a link [E0457]
       transport stream;
       // CHECK:      settings.pp:[[#@LINE+1]]:7: error: a second `link latency` [E0317]
       latency = a;

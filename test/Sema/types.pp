@@ -9,7 +9,7 @@ fn side(p: pipe, c: bool) = c ? 1 : 2;
 // CHECK-NEXT: note: write an expression of that type
 // CHECK:      types.pp:[[#@LINE+6]]:37: error: the default value must be bool, but this is int [E0310]
 // CHECK:      types.pp:[[#@LINE+5]]:57: error: a parameter must be int, bool, float or int[], but this is pipe [E0310]
-// CHECK:      types.pp:[[#@LINE+4]]:63: error: expected a type behind the name of a parameter, like `: int` [E0203]
+// CHECK:      types.pp:[[#@LINE+4]]:63: error: expected a type after the name of a parameter, such as `: int` [E0203]
 // CHECK-NEXT:   [[#@LINE+3]] | schedule s(P: int = true, q: bool = 1, f: float = 1, g: pipe, h) {
 // CHECK-NEXT:     |                                                               ^
 // CHECK-NEXT: note: see docs/language.md for the form of each construct

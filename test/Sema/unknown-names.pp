@@ -40,10 +40,11 @@ schedule s(width: int = 2, deep: boool = true) {
     // CHECK-NEXT:     |          ^~~
     // CHECK-NEXT: note: the one label is `mb:`, the number of the microbatch
     F(0, mbb: 1);
-    // CHECK:      unknown-names.pp:[[#@LINE+5]]:10: error: unknown label `lable` [E0307]
-    // CHECK:      unknown-names.pp:[[#@LINE+4]]:5: error: `both` takes no argument, but 1 is given [E0312]
-    // CHECK-NEXT:   [[#@LINE+3]] |     both(lable: 1);
+    // CHECK:      unknown-names.pp:[[#@LINE+6]]:10: error: unknown label `lable` [E0307]
+    // CHECK:      unknown-names.pp:[[#@LINE+5]]:5: error: `both` takes no argument, but 1 is given [E0312]
+    // CHECK-NEXT:   [[#@LINE+4]] |     both(lable: 1);
     // CHECK-NEXT:     |     ^~~~
+    // CHECK-NEXT: note: write `both`
     // CHECK-NEXT: note: docs/language.md lists what each function, placement and action takes
     both(lable: 1);
     // CHECK:      unknown-names.pp:[[#@LINE+1]]:15: error: `Q` is neither an action nor a block [E0303]

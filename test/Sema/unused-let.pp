@@ -16,7 +16,7 @@ schedule s(unused: int = 1) {
   on rank r {
     b(1);
     inner();
-    // CHECK:      unused-let.pp:[[#@LINE+1]]:27: warning: `r` hides another `r` [E0327]
+    // CHECK:      unused-let.pp:[[#@LINE+1]]:27: warning: `r` shadows another `r` [E0327]
     for i in 0 .. 0 { let r = 2; repeat r { } }
   }
 }

@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as name:
             assert "E1203" in families.stderr or "E0415" in families.stderr, families.stderr
             continue  # Not of so many ranks, or not decided.
         file.write_text(families.stdout, encoding="utf-8")
-        right = [one for one in json.loads(families.stdout)["families"] if one["verdict"] == "right"]
+        right = [one for one in json.loads(families.stdout)["families"] if one["verdict"] == "valid"]
         if int(p) <= 4:
             family = rng.choice([one for one in right if one["to"] is None])
             m = family["from"] + rng.randint(0, 2) * family["modulus"]

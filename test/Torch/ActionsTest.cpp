@@ -189,8 +189,8 @@ TEST(Actions, OffloadsAndReloads) {
 
 TEST(Actions, RefuseToUseWhatIsGone) {
   EXPECT_THAT(errorOf({{0, "F", 0}, {0, "OFFLOAD", 0}, {0, "B", 0}}),
-              HasSubstr("0B0: the stage threw: what it needs has been moved to "
-                        "the host, and not back"));
+              HasSubstr("0B0: the stage threw: its activation was moved to the "
+                        "host and not back"));
   EXPECT_THAT(errorOf({{0, "F", 0}, {0, "RELEASE_IN", 0}, {0, "B", 0}}),
               HasSubstr("0B0: the stage threw: what its forward kept has been "
                         "released"));
@@ -221,8 +221,8 @@ TEST(Actions, OfTheUser) {
 
 TEST(Actions, NeedWhatMovesWeights) {
   EXPECT_THAT(errorOf({{0, "F", 0}, {0, "B", 0}, {0, "STEP"}}),
-              HasSubstr("0STEP: the stage threw: there is nothing to move the "
-                        "weights: call TorchStage::setOptimizer"));
+              HasSubstr("0STEP: the stage threw: there is no optimizer: call "
+                        "TorchStage::setOptimizer"));
   EXPECT_THAT(errorOf({{0, "F", 0}, {0, "B", 0}, {0, "REDUCE_EMBEDDING"}}),
               HasSubstr("make SharedWeights of all first"));
 }
@@ -375,7 +375,7 @@ TEST(Actions, StepsThatMeetMustNotWaitForWhatIsBehindThem) {
   Cell send{1, "SEND_B", 0, 0}, step{0, "STEP"}, other{1, "STEP"};
   EXPECT_EQ(updateError({step}, {send, other}), "");
   EXPECT_THAT(updateError({step}, {other, send}),
-              HasSubstr("rank 1, 1SEND_B0: stands behind STEP, which waits for "
+              HasSubstr("rank 1, 1SEND_B0: stands after STEP, which waits for "
                         "all ranks"));
   EXPECT_EQ(updateError({step}, {other, send}, false), "");
   // Both ends behind it.
@@ -387,9 +387,9 @@ TEST(Actions, StepsThatMeetMustNotWaitForWhatIsBehindThem) {
   Cell all{0, "VALIDATE"}, otherAll{1, "VALIDATE"};
   EXPECT_EQ(updateError({step, all}, {send, other, otherAll}), "");
   EXPECT_THAT(updateError({step, all}, {send, otherAll, other}),
-              HasSubstr("rank 0, 0VALIDATE: stands behind STEP"));
+              HasSubstr("rank 0, 0VALIDATE: stands after STEP"));
   EXPECT_THAT(updateError({all, step}, {send, other, otherAll}),
-              HasSubstr("rank 1, 1VALIDATE: stands behind STEP"));
+              HasSubstr("rank 1, 1VALIDATE: stands after STEP"));
 }
 
 TEST(Actions, HearOfRanksThatFail) {
@@ -579,8 +579,9 @@ TEST(Checkpoint, SaysWhatIsWrong) {
   saveCheckpoint(folder, one.stages[0]);
   EXPECT_THAT(error(), HasSubstr("each checkpoint needs a folder of its own"));
   std::ofstream(folder + "/rank-7.pt") << "no tensors";
-  EXPECT_THAT(error(), HasSubstr("has a file `rank-7.pt` that is no dictionary "
-                                 "of tensors"));
+  EXPECT_THAT(error(),
+              HasSubstr("has a file `rank-7.pt` that is not a dictionary "
+                        "of tensors"));
   std::filesystem::remove_all(folder);
   Fixture given;
   LoadedProgram program = programOf({{{0, "F", 0}, {0, "B", 0}}}, 1);

@@ -90,7 +90,7 @@ TEST(RunComparison, FindsOtherLosses) {
   given.pipelined.losses[0].values[0] += 1;
   EXPECT_THAT(given.wrong(), ElementsAre("the losses differ by 0.5"));
   given.pipelined.losses[0].microbatches[1] = 0;
-  EXPECT_THAT(given.wrong(), ElementsAre("not all losses of step 1 were told"));
+  EXPECT_THAT(given.wrong(), ElementsAre("losses of step 1 are missing"));
 }
 
 TEST(RunComparison, FindsOtherPeaks) {

@@ -87,7 +87,7 @@ def has_calls(case):
 def check_calls(ppcc, case):
     status, out, err = compile_case(ppcc, case, "--fuse=megatron", "--emit=actions")
     if case["case"] in UNMATCHED_CODES:
-        if status != 1 or "takes the gradient" not in err:
+        if status != 1 or "receives the gradient" not in err:
             return f"p2p: exit status {status}, but a gradient is taken for an activation"
         passes = "verify,fuse-comm{mode=megatron,calls=ring},verify"
         status, out, err = compile_case(ppcc, case, f"--passes={passes}", "--emit=actions")

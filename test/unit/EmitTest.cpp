@@ -142,8 +142,8 @@ TEST(Emit, TorchGroupsPutTheForwardFirst) {
   EXPECT_EQ(emitted("actions", program),
             "rank 0: 0F0 (0B0;0F1)OVERLAP_B_F 0B1\n");
   EXPECT_THAT(emitted("torch-csv", program, {{2, 8}}),
-              StartsWith("E0904: `(0B0;0F1)OVERLAP_B_F` needs PyTorch 2.9, the "
-                         "output is for 2.8"));
+              StartsWith("E0904: `(0B0;0F1)OVERLAP_B_F` needs PyTorch 2.9, but "
+                         "the output is for 2.8"));
 }
 
 TEST(Emit, ALongGroupIsCutInMessages) {

@@ -218,13 +218,13 @@ TEST(EngineGuards, OfPipes) {
          s.skips = {{0, 2}, {0, 3}, {0, 4}, {1, 3}, {2, 4}};
          s.setRows({"", ""});
        }},
-      {"bad program: pipe `main` has no edge behind stage 2 to leave out, or "
+      {"bad program: pipe `main` has no edge after stage 2 to leave out, or "
        "its gaps are not in order",
        [](Sample &s) { s.gaps = {2}; }},
-      {"bad program: pipe `main` has no edge behind stage 1 to leave out, or "
+      {"bad program: pipe `main` has no edge after stage 1 to leave out, or "
        "its gaps are not in order",
        [](Sample &s) { s.gaps = {1, 1}; }},
-      {"bad program: pipe `main` has no edge behind stage 0 to leave out, or "
+      {"bad program: pipe `main` has no edge after stage 0 to leave out, or "
        "its gaps are not in order",
        [](Sample &s) { s.gaps = {1, 0}; }},
       {"bad program: pipe `main` has no edge from stage 1 to stage 1 to carry "
@@ -421,9 +421,9 @@ TEST(EngineGuards, OfSlices) {
   EXPECT_EQ(orderOf("0F2 0B2", 2, 1),
             "rank 0, 0F2: runs without the slice before it");
   EXPECT_EQ(orderOf("0F0 0F1 0F2 0F3 0B3 0B1 0B2 0B0", 4),
-            "rank 0, 0B1: runs before the backward of the slice behind it");
+            "rank 0, 0B1: runs before the backward of the next slice");
   EXPECT_EQ(orderOf("0F0 0F1 0I0 0I1 0W0 0W1", 2),
-            "rank 0, 0I0: runs before the backward of the slice behind it");
+            "rank 0, 0I0: runs before the backward of the next slice");
 }
 
 TEST(EngineGuards, TellPipesAndStagesApart) {
@@ -454,7 +454,7 @@ TEST(EngineGuards, OfMessages) {
   EXPECT_EQ(with({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F0 1RECV_F1 1F0 1F1"}),
             "");
   EXPECT_EQ(with({"0F0 0SEND_F0 0SEND_F0", "1RECV_F0 1F0"}),
-            "rank 0, 0SEND_F0: nobody has made what this sends");
+            "rank 0, 0SEND_F0: the data of this send does not exist");
   EXPECT_EQ(with({"0F0 0SEND_F0", "1RECV_F0 1RECV_F0 1F0"}),
             "rank 1, 1RECV_F0: this message is received twice");
   EXPECT_EQ(with({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F1 1RECV_F0 1F1 1F0"}),
@@ -633,7 +633,7 @@ TEST(EngineGuards, NameThePlaceWhereAStageFails) {
       return with(cell.c_str(), how, Overlap::Serial);
     };
     EXPECT_EQ(failed("late"),
-              "rank 0, " + cell + ": has waited too long for other ranks");
+              "rank 0, " + cell + ": timed out waiting for other ranks");
     EXPECT_EQ(failed("peer"),
               "rank 0, " + cell + ": stopped, because rank 9 is ill");
     EXPECT_EQ(failed("error"), "whole");

@@ -121,13 +121,13 @@ TEST(InjectComm, AReceiveBehindTheLastActionHasItsPhase) {
 
 TEST(InjectComm, RefusesAProgramWithCommunication) {
   EXPECT_THAT(inject(programFromRows({"0F0 0SEND_F0", "1RECV_F0 1F0"})).errors,
-              ElementsAre(HasSubstr("E0850: the program has communication "
-                                    "already: rank 0 runs `0SEND_F0")));
+              ElementsAre(HasSubstr("E0850: the program already has "
+                                    "communication: rank 0 runs `0SEND_F0")));
 }
 
 TEST(InjectComm, RefusesAProgramThatWaitsForItself) {
   EXPECT_THAT(inject(programFromRows({"0B0 0F0", "1F0 1B0"})).errors,
-              ElementsAre("E0851: rank 0 is stuck: `0B0` waits for the "
+              ElementsAre("E0851: deadlock: rank 0 waits in `0B0` for the "
                           "gradient of stage 1, microbatch 0, from rank 1"));
 }
 

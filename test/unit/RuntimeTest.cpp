@@ -274,7 +274,7 @@ TEST(Engine, SaysWhatIsWrongWithAnOrder) {
   EXPECT_THAT(with({f0, f0}, false), HasSubstr("0F0: runs twice"));
   EXPECT_THAT(with({f0, b0}, true),
               HasSubstr("0B0: needs the gradient of stage 1"));
-  EXPECT_THAT(with({send0}, false), HasSubstr("0SEND_F0: nobody has made"));
+  EXPECT_THAT(with({send0}, false), HasSubstr("0SEND_F0: the data of this send"));
   EXPECT_THAT(with({f0}, false), HasSubstr("have not been read"));
 }
 

@@ -30,6 +30,12 @@ TEST(Suggest, farNames) {
   EXPECT_EQ(nearestName("anything", {}), "");
 }
 
+TEST(Suggest, theBeginningOfAName) {
+  EXPECT_EQ(nearestName("dgx", {"a100", "dgx_a100", "dgx_h100"}), "dgx_a100");
+  EXPECT_EQ(nearestName("lin", {"linear", "line"}), "line");
+  EXPECT_EQ(nearestName("dg", {"dgx_h100"}), "");
+}
+
 TEST(Suggest, theFirstOfEqualsWins) {
   EXPECT_EQ(nearestName("cat", {"bat", "cut", "rat"}), "bat");
   EXPECT_EQ(nearestName("cat", {"bat", "cat"}), "cat");
@@ -63,4 +69,10 @@ TEST(Suggest, theEndOfAMessage) {
   auto list = [] { return std::vector<llvm::StringRef>{"linear"}; };
   EXPECT_EQ(fmt::format("{}", didYouMean("liner", list)),
             "; did you mean `linear`?");
+}
+
+TEST(Suggest, longListsAreCut) {
+  EXPECT_EQ(listed({"a", "b"}), "a, b");
+  std::vector<llvm::StringRef> names(42, "x");
+  EXPECT_TRUE(llvm::StringRef(listed(names)).ends_with("x, x and 2 more"));
 }

@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
       isGood = false;
       continue;
     }
-    if (claim.verdict == "right")
+    if (claim.verdict == "valid")
       llvm::outs() << " on " << llvm::join(claim.transports, ", ");
     else
       ++proven[claim.verdict];

@@ -39,7 +39,7 @@ schedule one(P: int = 2, M: int = 4) {
 }
 """
 DEPTHS = """// How deep ranks are.
-// The stages behind rank r.
+// The stages after rank r.
 fn depth(P, r) = P - 1 - r;
 """
 
@@ -186,13 +186,13 @@ def main():
         print("definition: in another file")
         window.keys(Keys.F2)
         window.until("the field for names", lambda: driver.execute_script("return !!document.activeElement.closest('.rename-box')"))
-        window.keys("behind")
+        window.keys("after")
         window.keys(Keys.ENTER)
-        window.text_has("fn behind(P, r)")
+        window.text_has("fn after(P, r)")
         window.keys(Keys.CONTROL, "1")
         window.keys(Keys.CONTROL, Keys.PAGE_UP)
         window.sees(".part.editor .tab.active", "one.pp")
-        window.text_has("min(behind(P, r), M)")
+        window.text_has("min(after(P, r), M)")
         print("rename: in both files")
 
         window.go(10, 39)
@@ -210,7 +210,7 @@ def main():
         window.until("formatted", lambda: any(line.strip() == "phase steady   { repeat M - w { F; B; } }" for line in window.lines()))
         print("formatting")
         window.command("File: Save All Files")
-        window.until("a saved file", lambda: "behind(P, r)" in (work / "one.pp").read_text() and "behind" in (work / "depths.pp").read_text())
+        window.until("a saved file", lambda: "after(P, r)" in (work / "one.pp").read_text() and "after" in (work / "depths.pp").read_text())
 
         window.command("ppcc: Show the Timeline Beside")
         window.sees(".part.editor .tab", "one.pp: timeline")
@@ -228,7 +228,7 @@ def main():
         window.keys(Keys.ESCAPE)
         print("the timeline is in a panel")
         (work / "one.pp").write_text((work / "one.pp").read_text().replace("-D P=3", "-D P=3 -D M=7"))
-        text = (work / "one.pp").read_text().replace("ranks P;", "ranks P + 1;").replace("behind(P, r)", "P - r")
+        text = (work / "one.pp").read_text().replace("ranks P;", "ranks P + 1;").replace("after(P, r)", "P - r")
         (work / "one.pp").write_text(text)
         enter()
         window.until("the edit", lambda: driver.execute_script(ranks) == 4)

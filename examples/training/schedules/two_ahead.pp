@@ -1,4 +1,4 @@
-// Two forwards for each stage behind a rank, so that it need not wait for gradients.
+// Two forwards for each stage after a rank, so that it need not wait for gradients.
 import "parts/warmup.pp";
 
 schedule two_ahead(P: int = 4, M: int = 8) {

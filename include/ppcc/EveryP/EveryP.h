@@ -38,7 +38,7 @@ struct PlaneProof {
   std::vector<ProgramParam> params; ///< Other than the free ones.
   std::vector<std::string> transports;
   std::vector<PlaneRange> ranges;
-  bool isRight() const;
+  bool isValid() const;
 };
 
 /// Judges; `request.free` names both parameters, the ranks first. Nothing

@@ -11,7 +11,7 @@ using proof::Affine;
 /// How many iterations of a loop are peeled before its steady state and after
 /// it, at least; by statement.
 struct PeelCounts {
-  int64_t before = 0, behind = 0;
+  int64_t before = 0, after = 0;
 };
 using PeelHints = std::map<uint32_t, PeelCounts>;
 
@@ -31,7 +31,7 @@ struct Outcome {
   enum class Kind : uint8_t {
     Expanded,     ///< The template is the program of each instance.
     Excluded,     ///< No instance is admitted by `require`.
-    Wrong,        ///< Each instance from n = `value` on has an error.
+    Invalid,      ///< Each instance from n = `value` on has an error.
     CaseSplit,    ///< Instances from n = `value` on behave otherwise, or need a
                   ///< larger base.
     ResidueSplit, ///< The step is to be a multiple of `value` times itself.

@@ -161,7 +161,7 @@ struct PatternError {
   StringRef words() const {
     return needed  ? "is too early for"
            : place ? "has two places for"
-                   : "has no place for";
+                   : "does not place";
   }
 };
 

@@ -39,8 +39,8 @@ struct Evidence {
 struct Claim {
   int64_t modulus = 1, residue = 0, from = 1;
   std::optional<int64_t> to; ///< Nothing for no end.
-  std::string verdict;       ///< `right`, `wrong`, `excluded`, `undecided`.
-  // Where it is right:
+  std::string verdict;       ///< `valid`, `invalid`, `excluded`, `undecided`.
+  // Where it is valid:
   std::vector<std::string> transports; ///< On these; `data` for none.
   std::optional<Formula> makespan;     ///< On one of them,
   std::string makespanTransport;       ///< this one.
@@ -49,7 +49,7 @@ struct Claim {
   std::shared_ptr<const Evidence> evidence; ///< Null for none.
 
   /// Whether it is more than what the source says.
-  bool needsChecking() const { return verdict == "right" || evidence; }
+  bool needsChecking() const { return verdict == "valid" || evidence; }
 };
 
 struct Certificate {

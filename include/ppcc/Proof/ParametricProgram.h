@@ -24,7 +24,7 @@ struct ResidueFamily {
 struct ProgramRange {
   int64_t modulus = 1, residue = 0, from = 1;
   std::optional<int64_t> to; ///< Nothing for no end.
-  std::string verdict;       ///< `right`, `wrong`, `excluded`, `undecided`.
+  std::string verdict;       ///< `valid`, `invalid`, `excluded`, `undecided`.
   std::string reason;
   std::shared_ptr<const ResidueFamily> programs; ///< Null for none.
 };

@@ -82,8 +82,8 @@ private:
 
     /// The member that has the number then, if one does.
     size_t indexOf(__int128 number) const {
-      auto behind = llvm::upper_bound(firsts, number);
-      return behind == firsts.begin() ? 0 : behind - firsts.begin() - 1;
+      auto after = llvm::upper_bound(firsts, number);
+      return after == firsts.begin() ? 0 : after - firsts.begin() - 1;
     }
   };
 

@@ -19,7 +19,7 @@ struct ProveRequest {
   std::optional<int64_t> only = {};
 };
 
-enum class Verdict : uint8_t { Right, Wrong, Excluded, Undecided };
+enum class Verdict : uint8_t { Valid, Invalid, Excluded, Undecided };
 StringRef verdictName(Verdict verdict);
 
 /// What a run takes besides.
@@ -61,7 +61,7 @@ struct Proof {
   std::vector<ProvenRange> unmerged;
 
   /// Whether no number that the schedule admits is wrong, or undecided.
-  bool isRight() const;
+  bool isValid() const;
 };
 
 /// Judges. Nothing after a report, or where the request is misused, which

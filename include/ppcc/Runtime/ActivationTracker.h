@@ -79,8 +79,7 @@ private:
       return;
     uint8_t *next = done[stage.index].find(row.microbatch + 1);
     if (next && !(*next & slot::InputGrad))
-      throw std::runtime_error("runs before the backward of the slice behind "
-                               "it");
+      throw std::runtime_error("runs before the backward of the next slice");
   }
 
   const Program &program;

@@ -43,7 +43,7 @@ inline void checkPipe(const Program &program, const Pipe &pipe) {
   const uint16_t *last = nullptr;
   for (const uint16_t &gap : pipe.gaps) {
     if (gap + 1u >= pipe.numStages() || (last && *last >= gap))
-      refuse(name, " has no edge behind stage ", gap,
+      refuse(name, " has no edge after stage ", gap,
              " to leave out, or its gaps are not in order");
     last = &gap;
   }

@@ -91,7 +91,7 @@ private:
       if (family.contains("actions"))
         return family;
       refuseJson("there is no program for ", value, ": ",
-                 family.value("reason", "it is not right"));
+                 family.value("reason", "it is not valid"));
     }
     refuseJson("there is no program for ", value);
   }

@@ -223,7 +223,7 @@ private:
   void send(const Operation &operation) {
     uint32_t value = wiring.descriptor(operation.descriptor).value;
     if (!liveReaders[value].find(operation.microbatch + microbatchOffset))
-      fail(operation, "nobody has made what this sends");
+      fail(operation, "the data of this send does not exist");
     read(value, operation);
     ++counts.sends;
   }

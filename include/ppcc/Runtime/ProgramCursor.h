@@ -125,7 +125,7 @@ public:
     try {
       std::rethrow_exception(thrown);
     } catch (...) {
-      rethrow("has waited too long for other ranks", "the stage threw");
+      rethrow("timed out waiting for other ranks", "the stage threw");
     }
   }
 

@@ -151,6 +151,7 @@ public:
   Observer *observer = nullptr;
   std::optional<LayerCounts> layers; ///< Of the layout, if there is one.
   uint32_t numRanks = 0;             ///< 0 until it is known.
+  std::optional<RankId> rank;        ///< Whose body is evaluated.
 
 private:
   static constexpr uint64_t nodesPerStep = 16;

@@ -7,9 +7,10 @@
 namespace ppcc {
 
 /// The candidate nearest to `name`, or an empty one when none is near (a third
-/// of its letters, at least one, may differ; case counts for nothing). The
-/// first of equals wins; a name of more than 200 letters has none. Of thousands
-/// of candidates only the first are looked at, so that the work is bounded.
+/// of its letters, at least one, may differ; case counts for nothing), or the
+/// first that `name`, of three letters or more, is the beginning of. The first
+/// of equals wins; a name of more than 200 letters has none. Of thousands of
+/// candidates only the first are looked at, so that the work is bounded.
 StringRef nearestName(StringRef name, ArrayRef<StringRef> candidates);
 
 /// `; did you mean `x`?`, or nothing when no candidate is near: the end of a
@@ -26,6 +27,9 @@ template <std::invocable List>
 Suggestion<List> didYouMean(StringRef name, List list) {
   return {name, std::move(list)};
 }
+
+/// `a, b, c`; of more than 40 names the first, and how many more there are.
+std::string listed(ArrayRef<StringRef> names);
 
 /// The names of a range's items: what `of`, a member or a function, gives of
 /// each.

@@ -477,7 +477,7 @@ def run_refused_chunks(refused: Callable[..., None], chunk: Any) -> None:
     refused(split, "recompute_granularity checkpoints activations", recompute_granularity="selective")
     weight = chunk.decoder.layers[0].mlp.linear_fc1.weight
     hook = weight.register_post_accumulate_grad_hook(lambda weight: None)
-    refused(split, "a hook behind the accumulation of its gradient, which I and W do not call")
+    refused(split, "a hook after the accumulation of its gradient, which I and W do not call")
     hook.remove()
     chunk.decoder.layers[0].mlp.compile(backend="eager")
     refused(split, "compiled by torch.compile")

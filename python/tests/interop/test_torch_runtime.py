@@ -29,7 +29,7 @@ Form = Literal["compute_comms", "compute_only"]
 FORMS: list[Form] = ["compute_comms", "compute_only"]
 RANKS = 4
 TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
-# Before, PyTorch counts weights twice behind chained nodes where it splits the graph.
+# Before, PyTorch counts weights twice after chained nodes where it splits the graph.
 BLOCK = Block if TORCH >= (2, 13) else Plain
 
 
@@ -46,7 +46,7 @@ def programs() -> list[ppcc.Program]:
 
 
 def declaring() -> list[ppcc.Program]:
-    """What PyTorch has of std.pp, where the schedule says; RESHARD before and behind REDUCE_GRAD."""
+    """What PyTorch has of std.pp, where the schedule says; RESHARD before and after REDUCE_GRAD."""
     rules = [["fsdp", "reduce_grads"], ["reduce_grads(2)", "fsdp"], ["fsdp"], ["reduce_grads"]]
     return [ppcc.compile("interleaved_1f1b", P=RANKS // 2, M=4, V=2, rules=names) for names in rules] + [
         ppcc.compile("zb1p", P=RANKS // 2, M=4, rules=["fsdp", "reduce_grads"])

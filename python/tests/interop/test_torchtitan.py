@@ -100,15 +100,15 @@ def run_trained(rank: int, folder: str, texts: list[str]) -> None:
             assert abs(got - want) <= 1e-5 * want, f"{program.name}, step {step}: {got}, but 1F1B has {want}"
 
     with pytest.raises(UsageError, match="for 4 microbatches, but local_batch_size 6 in pieces of 1 makes 6"):
-        configure(torchtitan_cpu.config(folder, 6, "wrong"), program)
-    wide = torchtitan_cpu.config(folder, 4, "wrong")
+        configure(torchtitan_cpu.config(folder, 6, "invalid"), program)
+    wide = torchtitan_cpu.config(folder, 4, "invalid")
     configure(wide, ppcc.compile("one_f_one_b", P=4, M=4))
     wide.parallelism.pipeline_parallel_degree = 2
     with pytest.raises(UsageError, match="for 4 ranks and 4 stages, but torchtitan has 2 and 4"):
         wide.build()
     for other, reason in [("dualpipe", "torchtitan has one pipe, the program 2"), ("seq1f1b", "slices of one sequence")]:
         with pytest.raises(UsageError, match=reason):
-            configure(torchtitan_cpu.config(folder, 4, "wrong"), ppcc.compile(other, P=2, M=4))
+            configure(torchtitan_cpu.config(folder, 4, "invalid"), ppcc.compile(other, P=2, M=4))
 
 
 def test_its_trainer_learns_as_with_its_own_schedule(tmp_path: Path) -> None:

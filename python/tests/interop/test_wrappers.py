@@ -226,7 +226,7 @@ def saved_on_cpu(layer: nn.Module, x: Tensor) -> Tensor:
 BACKWARD = "expects one backward after each forward"
 COMPILED = "compiled by torch.compile, whose backward runs whole"
 CHECKPOINTS = "checkpoints activations, which I and W would recompute again"
-NOT_CALLED = "a hook behind the accumulation of its gradient, which I and W do not call"
+NOT_CALLED = "a hook after the accumulation of its gradient, which I and W do not call"
 INSIDE = "runs a backward inside|incompatible with .grad"
 TWICE = "from which W starts, so it would run twice"
 
@@ -258,7 +258,7 @@ CASES = {
     "hook on several weights": Case(
         on(lambda s: torch.autograd.graph.register_multi_grad_hook([s.second.up.weight, s.second.down.weight], lambda found: None)), "", NOT_CALLED
     ),
-    "hook behind accumulation": Case(
+    "hook after accumulation": Case(
         hooked(lambda s: s.second.up.weight.register_post_accumulate_grad_hook, halved), "", NOT_CALLED
     ),
     "hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_hook(lambda into, out: None))), "", NOT_CALLED),

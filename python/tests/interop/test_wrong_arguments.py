@@ -72,7 +72,7 @@ class Growing(nn.Module):
 
 def test_shapes_must_stay() -> None:
     runtime = Runtime(alone(V=2), {0: Growing(), 1: nn.Linear(2, 2)}, loss_fn=loss_fn)
-    refused("0F0: gave float32[4, 2], but float32[2, 2] is expected", lambda: runtime.step(torch.zeros(4, 2), target=torch.zeros(4, 2)))
+    refused("0F0: returned float32[4, 2], but float32[2, 2] is expected", lambda: runtime.step(torch.zeros(4, 2), target=torch.zeros(4, 2)))
 
 
 def test_outputs_must_be_tensors() -> None:
@@ -194,7 +194,7 @@ def test_step_must_be_a_barrier() -> None:
         actions[rank].insert(to, one)
         return replace(program, actions=[tuple(own) for own in actions])
 
-    refused("rank 1: 1RECV_F1 stands behind STEP, which waits", lambda: check_step_is_barrier(moved(1, "STEP", 0)))
-    refused("rank 0: VALIDATE stands behind STEP", lambda: check_step_is_barrier(moved(1, "VALIDATE", 0)))
+    refused("rank 1: 1RECV_F1 stands after STEP, which waits", lambda: check_step_is_barrier(moved(1, "STEP", 0)))
+    refused("rank 0: VALIDATE stands after STEP", lambda: check_step_is_barrier(moved(1, "VALIDATE", 0)))
     without = tuple(action for action in program.actions[0] if action.op != "STEP")
     refused("ranks have STEP [0, 1] times", lambda: check_step_is_barrier(replace(program, actions=[without, program.actions[1]])))

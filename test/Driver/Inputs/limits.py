@@ -60,10 +60,10 @@ LIMITS = [
     ("kinds of IR", 248, lambda n: ir("ranks 1\n" + "".join(f"action {name} per stage lane compute\n" for name in NAMES[:n])),
      "more than 256 kinds of actions"),
     ("nested brackets", 256, lambda n: f"fn f() = {'(' * n}1{')' * n};" + schedule("ranks 1; " + LINEAR),
-     "nested more than 256 deep"),
+     "more than 256 levels of nesting"),
     ("nested statements", 254, lambda n: schedule(
-        "ranks 1; " + LINEAR, "on rank r { " + "if true { " * n + "F; B;" + " }" * n + "}"), "nested more than 256 deep"),
-    ("nested JSON", 64, nested_json, "it is nested more than 64 deep"),
+        "ranks 1; " + LINEAR, "on rank r { " + "if true { " * n + "F; B;" + " }" * n + "}"), "more than 256 levels of nesting"),
+    ("nested JSON", 64, nested_json, "it has more than 64 levels of nesting"),
 ]
 
 

@@ -18,7 +18,7 @@ for schedule in options.schedules:
     name, p = schedule.split(":")
     file = options.folder / f"{name}-{p}.json"
     subprocess.run([options.ppcc, name, "-D", f"P={p}", "--for", "M", "-o", file], check=True)
-    right = [one for one in json.loads(file.read_text())["families"] if one["verdict"] == "right"]
+    right = [one for one in json.loads(file.read_text())["families"] if one["verdict"] == "valid"]
     numbers = sorted({m for one in right for m in range(one["from"], min(one["to"] or options.most, options.most) + 1, one["modulus"])})
     assert len(numbers) >= options.each, schedule
     # The first, the last, and what lies between.

@@ -17,7 +17,7 @@ from oracle.run import EventGraph, is_deadlock_free, run
 from tools import Mismatch, Tools, expect, expect_equal
 
 COVERAGE = {"certificates": 2, "changed": 0.1}
-RANGE = re.compile(r"(\d+)(?:, (\d+),)?( \.\.(?: (\d+))?)? (right|wrong|excluded|undecided)(.*)")
+RANGE = re.compile(r"(\d+)(?:, (\d+),)?( \.\.(?: (\d+))?)? (valid|invalid|excluded|undecided)(.*)")
 
 
 def compare(draw, tools, tally):
@@ -109,7 +109,7 @@ def mutate_json(draw, data, place):
         new = draw.pick([old + 1, old - 1, old + 2, -old, -old - 1, old * 2, old + draw.integer(-9, 9), 0 if old else 3, 2**31, 2**62, -(2**63), "1"])
     elif isinstance(old, str):
         digits = list(re.finditer(r"\d+", old))
-        words = ["right", "wrong", "excluded", "undecided", "data", "stream", "rendezvous", "buffered", "foo", "F", "B", "2", "-1", "1/3", "",
+        words = ["valid", "invalid", "excluded", "undecided", "data", "stream", "rendezvous", "buffered", "foo", "F", "B", "2", "-1", "1/3", "",
                  old + "1", old + "0"]
         if digits and draw.chance(0.5):
             digit = draw.pick(digits)
@@ -176,7 +176,7 @@ class Claims:
             span = re.search(r"; makespan (at most )?(.*?) on ([a-z:0-9-]+)", rest)
             for m in sorted({self.draw.pick(ms), self.draw.pick(ms), ms[0], ms[-1]}):
                 for transport in on[1].strip().split(", ") if on else ["stream"]:
-                    expect_equal(verdict == "right", self.instance(m, transport)[0], "a wrong verdict is accepted")
+                    expect_equal(verdict == "valid", self.instance(m, transport)[0], "a wrong verdict is accepted")
                 if span:
                     reported, real = parsed(span[2], m), self.instance(m, span[3])[1]
                     expect(reported >= real if span[1] else reported == real, "a wrong makespan is accepted", f"M = {m}: {line}, is {real}")
@@ -189,7 +189,7 @@ def check_claims(case, data, ms):
     for m in ms:
         one = range_of(data["ranges"], m)
         shown = one["evidence"]
-        if one["verdict"] != "right" and not (one["verdict"] == "wrong" and shown):
+        if one["verdict"] != "valid" and not (one["verdict"] == "invalid" and shown):
             continue
         expect(shown, "right without evidence is accepted", f"M = {m}")
         n, rest = divmod(m - shown["base"], shown["step"]) if shown["step"] else (0, m - shown["base"])
@@ -199,7 +199,7 @@ def check_claims(case, data, ms):
         kinds = [*KINDS.values(), *(case.head.kinds[kind["name"]] for kind in data["models"][shown["model"]].get("declared", []))]
         alone = instance(case, kinds, shown["data"], n)
         reasons = violations(alone, Costs(alone.head))
-        if one["verdict"] == "wrong":
+        if one["verdict"] == "invalid":
             expect(reasons, "right rows are accepted as wrong", f"M = {m}")
             continue
         expect(not reasons, "wrong rows are accepted", f"M = {m}: {sorted(reasons)}")

@@ -8,7 +8,7 @@ from comparisons.proofs import judge, messages
 from generate import for_all, of_library, rules
 from tools import diagnostic_codes
 
-COVERAGE = {"right": 5, "wrong": 2, "makespan": 5, "work": 5, "memory": 5, "bubble": 5, "activations": 5, "messages": 5}
+COVERAGE = {"valid": 5, "invalid": 2, "makespan": 5, "work": 5, "memory": 5, "bubble": 5, "activations": 5, "messages": 5}
 TRANSPORTS = "stream rendezvous data buffered buffered:1 buffered:2 stream-per-peer stream-per-edge posted".split()
 
 
@@ -41,11 +41,11 @@ def instance(tools, given, more, transports, m):
         return "excluded", {}, None
     free = tools.ppcc(*command, "--cost=limit=1000000000") if done.returncode and set(codes) <= {"E1010", "E1052"} else done
     if free.returncode:
-        return "wrong", {}, None
+        return "invalid", {}, None
     report = json.loads(free.stdout, parse_float=Fraction)
     held = [Fraction(rank["peak_memory"]) for rank in report["ranks"]]
     if done.returncode:
-        return "wrong", {}, held
+        return "invalid", {}, held
     makespan, work = report["bound" if by_data else "makespan"], sum(rank["busy"] for rank in report["ranks"])
     figures = {"work": work, "messages": report["messages"], "memory": max(held),
                "activations": max(rank["peak_activations"] for rank in report["ranks"])}
@@ -54,4 +54,4 @@ def instance(tools, given, more, transports, m):
     sizes = [option for option in given if str(option).startswith("--cost=bytes=")]
     if len(sizes) == 1 and "scale" not in (tools.folder / "mutant.pp").read_text():
         figures["bytes"] = Fraction(sizes[0].rsplit("=", 1)[1]) * report["messages"]
-    return "right", figures, held
+    return "valid", figures, held

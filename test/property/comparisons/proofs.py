@@ -12,7 +12,7 @@ from oracle.run import row_times
 from program_json import from_json
 from tools import diagnostic_codes, expect, expect_equal
 
-COVERAGE = {"right": 2, "wrong": 8, "makespan": 2, "memory": 2, "bubble": 2, "activations": 2, "messages": 2, "held": 400}
+COVERAGE = {"valid": 2, "invalid": 8, "makespan": 2, "memory": 2, "bubble": 2, "activations": 2, "messages": 2, "held": 400}
 TRANSPORTS = ["data", "data", "stream", "rendezvous", "buffered", "buffered:2", "posted", "stream-per-peer", "stream-per-edge"]
 
 
@@ -105,9 +105,9 @@ def instance(tools, case, given, transport, m):
     reasons = reasons or violations(program, case.costs())
     if reasons:
         expect(done.returncode == 1, "accepted what is wrong", f"M = {m}: {sorted(reasons)}")
-        return "wrong", {}, None
+        return "invalid", {}, None
     if done.returncode and set(codes) & {"E0765", "E0766"}:
-        return "wrong", {}, None  # `verdicts` looks into these.
+        return "invalid", {}, None  # `verdicts` looks into these.
     if done.returncode:  # Only its memory can be at fault: the same without the limit.
         expect(set(codes) <= {"E1010", "E1052"}, "refused what is right", f"M = {m}: {done.stderr}")
     free = tools.ppcc(*options, "--cost=limit=1000000000") if done.returncode else done
@@ -118,7 +118,7 @@ def instance(tools, case, given, transport, m):
     held = [memory.peak(rank)[0] for rank in range(case.head.ranks)]
     above = any(memory.limit(rank) is not None and held[rank] > memory.limit(rank) for rank in range(case.head.ranks))
     expect_equal(bool(done.returncode), above, "another verdict about limits of memory")
-    return ("wrong", {}, held) if above else ("right", figures(rows, times, costs, memory, held), held)
+    return ("invalid", {}, held) if above else ("valid", figures(rows, times, costs, memory, held), held)
 
 
 def figures(rows, times, costs, memory, held):

@@ -21,7 +21,7 @@ def is_sharded(module: nn.Module) -> bool:
 def check_root(module: nn.Module, label: str) -> None:
     """Raises UsageError if only parts of a stage are sharded, since its root determines when gradients are reduced."""
     if not is_sharded(module) and any(map(is_sharded, module.modules())):
-        raise UsageError(f"fully_shard has cut up parts of {label}, but not the stage: call fully_shard(stage) behind them")
+        raise UsageError(f"fully_shard has cut up parts of {label}, but not the stage: call fully_shard(stage) after them")
 
 
 class ShardedStage:

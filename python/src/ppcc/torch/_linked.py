@@ -208,7 +208,7 @@ class LinkedProgram:
                 # Ranks meet in these sums, so no rank may still wait for a message.
                 if any(later.kind.is_message for later in self.actions[position:]):
                     raise UsageError(
-                        f"rank {self.rank} has messages behind `STEP`, in front of which gradients are summed: "
+                        f"rank {self.rank} has messages after `STEP`, in front of which gradients are summed: "
                         "let the program say where, with REDUCE_REPLICAS and REDUCE_EMBEDDING"
                     )
 

@@ -93,7 +93,7 @@ class Messages:
     def release(self, action: Action, edge: Edge) -> None:
         """Frees a result when it has been sent, without an answer."""
         if edge in self._here:
-            raise UsageError(f"{action} releases what stage {edge[2]} has still to read")
+            raise UsageError(f"{action} releases an output that stage {edge[2]} still needs")
         if edge in self._sent:
             peer, message = self._sent.pop(edge)
             self._channels.outbox(peer).put(message)

@@ -104,7 +104,7 @@ def check_step_is_barrier(program: Program) -> None:
 
     def refuse(rank: int, action: Action) -> None:
         raise UsageError(
-            f"rank {rank}: {action} stands behind STEP, which waits for all ranks with `scaler` or `max_norm`, but the other end "
+            f"rank {rank}: {action} stands after STEP, which waits for all ranks with `scaler` or `max_norm`, but the other end "
             "of it stands ahead"
         )
 

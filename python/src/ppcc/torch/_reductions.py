@@ -222,7 +222,7 @@ class Reductions:
                 if len(orders) > 1:
                     raise UsageError(
                         f"`{other.mnemonic}` comes before `{found.kind.mnemonic}` at one stage of "
-                        f"{sorted({stage for _, stage in found.stage_keys})} and behind it at another: sums would differ"
+                        f"{sorted({stage for _, stage in found.stage_keys})} and after it at another: sums would differ"
                     )
 
     def _comes_first(self, other: Kind, found: _Reduction, stage_key: StageKey) -> bool | None:

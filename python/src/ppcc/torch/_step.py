@@ -1,4 +1,10 @@
-"""One step of a program on a rank: runs its actions in order."""
+"""One training or evaluation step of a program on one rank.
+
+Runs the actions of its rank in program order. Forwards and a backward of one group overlap if there are two streams, or are
+left to the stage's `overlap_f_b()`. In training each forward leaves a stash that the backward of its microbatch consumes:
+inputs and outputs, or inputs and random state if it is recomputed. Gradients that no action reduces are reduced before the
+optimizer steps, or at the end.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +32,7 @@ from ._unsupported_stages import check_graph, record_forward
 
 BACKWARDS = ("B", "I", "W")
 STEP_ACTIONS = (*REDUCES, "STEP", "VALIDATE")
-"""Left out with `reduce_grads=False`."""
+"""The actions that a step with `reduce_grads=False` skips."""
 
 
 @dataclass(slots=True)
@@ -34,14 +40,14 @@ class StepResult:
     """The results of a step on this rank."""
 
     losses: dict[int, Tensor] = field(default_factory=dict)
-    """By microbatch, detached scalars; on the ranks of last stages, with `share_losses` on all ranks."""
+    """Detached scalar losses by microbatch; on the ranks of last stages, or on all ranks with `share_losses`."""
     outputs: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)
-    """By microbatch, detached; the outputs of last stages on this rank, with `return_outputs` or from `eval`."""
+    """Detached outputs of last stages on this rank, by microbatch; filled by `eval`, or with `return_outputs`."""
     peak_activations: int = 0
-    """The largest number of pairs of stage and microbatch that waited for their backward at one time."""
+    """The peak number of activations (one per stage and microbatch) that were kept for a backward."""
 
     optimizer_stepped: bool | None = None
-    """Whether the optimizer stepped; False if VALIDATE undid the step or a gradient was not finite, None without STEP."""
+    """Whether the optimizer stepped; False if VALIDATE undid the step or a gradient was not finite, None if STEP did not run."""
 
     stepped = Renamed("optimizer_stepped")
 
@@ -52,7 +58,7 @@ class StepResult:
 
 
 class Step:
-    """The state of a step; `at` is the action that is running."""
+    """A step in progress; `at` is the current action."""
 
     def __init__(
         self,
@@ -97,7 +103,7 @@ class Step:
         return self.result
 
     def share_losses(self) -> None:
-        """Sends the losses of all microbatches to all ranks."""
+        """All-reduces the losses over the pipeline group, so that each rank has those of all microbatches."""
         losses = torch.zeros(self._linked.program.num_microbatches, dtype=torch.float64, device=self._setup.device)
         for microbatch, loss in self.result.losses.items():
             losses[microbatch] = loss
@@ -106,14 +112,14 @@ class Step:
         self.result.losses = dict(enumerate(losses))
 
     def _perform_all(self, item: tuple[Action, ...]) -> None:
-        """Runs the actions of a group; with two streams forwards overlap the backward."""
+        """Runs the actions of a group; with two streams and one backward, forwards and backward overlap."""
         streams = self._setup.streams
         sides = [] if streams is None else [self._side_of(action) for action in item]
         backwards = [side for side in sides if side is not None]
         if streams is None or not backwards or (len(item) == 1 and not backwards[0]):
             self._run_all(item, [partial(self._perform, action) for action in item])
             return
-        overlap = len(backwards) == 1  # Two would add to the same gradients.
+        overlap = len(backwards) == 1  # Two concurrent backwards would race on the same gradients.
 
         def perform(action: Action, side: bool) -> None:
             with nullcontext() if overlap else streams.fork_join(), streams.on(side):
@@ -124,7 +130,7 @@ class Step:
             self._run_all(item, [partial(perform, action, bool(side)) for action, side in zip(item, sides, strict=True)])
 
     def _run_all(self, item: tuple[Action, ...], runs: Sequence[Callable[[], None]]) -> None:
-        """Runs actions in order; a forward and a backward by overlap_f_b() of the forward's stage, if it has one."""
+        """Runs actions in order; leaves one forward, and the rest of its group with a backward, to the stage's overlap_f_b(), if defined."""
         forwards = [position for position, action in enumerate(item) if action.op == "F"]
         hook = None
         if len(item) > 1 and len(forwards) == 1 and any(action.op in BACKWARDS for action in item):
@@ -141,23 +147,23 @@ class Step:
                 raise UsageError(f"{half.actions[0]} was not run by overlap_f_b()")
 
     def _side_of(self, action: Action) -> bool | None:
-        """Whether the forward of a backward ran on the side stream, since autograd runs the backward there."""
+        """True if the matching forward ran on the side stream, since autograd runs a backward on the stream of its forward."""
         held = self._held.get(self._key(action)) if action.op in BACKWARDS else None
         return None if held is None else held.on_side
 
     def _perform(self, action: Action) -> None:
-        letters, self.at = action.op, action
-        handler = self._setup.handlers.get(letters)
-        if handler is None and letters in STEP_ACTIONS and not self._reduces:
+        op, self.at = action.op, action
+        handler = self._setup.handlers.get(op)
+        if handler is None and op in STEP_ACTIONS and not self._reduces:
             return
         with torch.profiler.record_function(str(action)) if self._profile else nullcontext():
             try:
                 if handler is not None:
                     handler(action)
                 else:
-                    ACTION_FUNCTIONS[letters](self, action)
+                    ACTION_FUNCTIONS[op](self, action)
             except Exception:
-                self.at = action  # The other half of a group may have run since.
+                self.at = action  # The other part of the group may have changed it.
                 raise
 
     @staticmethod
@@ -206,14 +212,14 @@ class Step:
         given, named = held.arguments(), self._inputs.named(module, action.microbatch)
         if place not in self._linked.unchecked or not torch.is_grad_enabled():
             return as_tensors(module(*given, **named), label, is_read=is_read)
-        with record_forward() as record:  # Its shapes were given, or come with messages.
+        with record_forward() as record:  # Its shapes were given or come with messages: no forward has been checked yet.
             outputs = as_tensors(module(*given, **named), label, is_read=is_read)
         check_graph(record, outputs, [*given, *named.values()], list(module.parameters()), label)
         self._linked.unchecked.discard(place)
         return outputs
 
     def _infos(self, action: Action, outputs: tuple[Tensor, ...], *, grad: bool) -> tuple[TensorInfo, ...]:
-        """Returns types and shapes of the outputs of an action; raises UsageError if other ranks expect others."""
+        """Returns dtypes and shapes of the outputs of an action; raises UsageError if they differ from what readers expect."""
         if not self._trains:
             infos = tuple(replace(TensorInfo.of(tensor), has_gradient=False) for tensor in outputs)
         else:
@@ -221,17 +227,17 @@ class Step:
         if self._setup.dynamic:
             return infos
         expected = self._linked.shapes.get((action.pipe.index, action.stage))
-        if expected is None:  # No other rank reads it.
+        if expected is None:  # No other rank reads the outputs.
             return infos
         if len(infos) != len(expected) or not all(map(TensorInfo.fits, expected, outputs)):
             found, wanted = (", ".join(map(str, of)) for of in (infos, expected))
-            raise UsageError(f"rank {self._linked.rank}, {action}: gave {found}, but {wanted} is expected")
+            raise UsageError(f"rank {self._linked.rank}, {action}: returned {found}, but {wanted} is expected")
         if grad and any(info.has_gradient and not wanted.has_gradient for info, wanted in zip(infos, expected, strict=True)):
-            raise UsageError(f"rank {self._linked.rank}, {action}: gave a tensor with a gradient that had none in the first step")
+            raise UsageError(f"rank {self._linked.rank}, {action}: returned a tensor that requires a gradient, unlike in the first step")
         return expected if self._trains else infos
 
     def _finish(self, action: Action, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """At the last stage, replaces the outputs by the loss."""
+        """At the last stage, records outputs if they are kept, and returns the scaled loss, if there is one, in their place."""
         if not self._linked.is_last(action.pipe, action.stage):
             return outputs
         if self._keeps_outputs:
@@ -241,7 +247,7 @@ class Step:
             return outputs
         loss = setup.loss_fn(outputs[0] if len(outputs) == 1 else outputs, targets[action.microbatch])  # type: ignore[arg-type]
         if not isinstance(loss, Tensor) or loss.numel() != 1:
-            raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must give a tensor with one number")
+            raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must return a tensor with one element")
         self.result.losses[action.microbatch] = loss.detach()
         if setup.scale_grads:
             loss = loss / self._linked.program.num_microbatches
@@ -267,7 +273,7 @@ class Step:
         return gradients
 
     def _send_input_gradients(self, action: Action, held: Stash) -> None:
-        """Stores the gradients of the inputs for the stages that computed them."""
+        """Queues the gradients of the inputs for the stages that produced those inputs."""
         for source, inputs in held.inputs.items():
             if source >= 0:
                 gradients = []
@@ -294,7 +300,7 @@ class Step:
         assert held.weights is not None
         held.weights()
 
-    # What schedules declare, by the names of std.pp.
+    # Actions that schedules declare; their names are those of std.pp.
 
     def _recompute(self, action: Action) -> None:
         held = self._held[self._key(action)].ready(action)
@@ -309,16 +315,16 @@ class Step:
             held.release_outputs()
 
     def _release_input(self, action: Action) -> None:
-        # The backward has let go of what came from other stages; the first stage reads the batch.
+        # The backward has freed inputs that were received; the first stage still holds its microbatch of the batch.
         if self._key(action) in self._held:
-            raise UsageError(f"{action} releases what the backward has still to read")
+            raise UsageError(f"{action} releases an input that the backward still needs")
         if action.stage == 0 and self._inputs.args is not None:
             self._inputs.args[action.microbatch] = ()
 
     def _new_memory(self, action: Action) -> OffloadedTensors:
         module = self._module(action)
         if sharded := self._linked.sharded.get((action.pipe.index, action.stage)):
-            sharded.unshard_and_wait()  # It is the whole weights that stay.
+            sharded.unshard_and_wait()  # What stays on the device are the unsharded parameters.
         return OffloadedTensors([*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)], self._setup.streams)
 
     def _offload(self, action: Action) -> None:
@@ -330,7 +336,7 @@ class Step:
     def _reload(self, action: Action) -> None:
         memory = self._held[self._key(action)].memory
         if memory is None or not memory.is_offloaded:
-            raise UsageError(f"{action} finds nothing on the host")
+            raise UsageError(f"{action} has no offloaded tensors to reload")
         memory.reload()
 
     def _unshard(self, action: Action) -> None:
@@ -347,12 +353,12 @@ class Step:
             self._linked.reductions.perform(action)
 
     def reduce(self, action: Action) -> None:
-        """Sums the gradients of the stage of an action, and waits for the result."""
+        """Reduces the gradients of the stage of an action, and waits for the result."""
         self._reduce(action)
         self._linked.reductions.wait()
 
     def _reduce_rest(self) -> None:
-        """Sums the gradients that no action sums, once per step, and waits for all reductions."""
+        """Reduces the gradients that no action reduces, once per step, and waits for all reductions."""
         if self._is_reduced:
             return
         self._is_reduced = True
@@ -368,14 +374,14 @@ class Step:
     def _validate_step(self, action: Action) -> None:
         assert self._optimizer is not None
         valid = self._optimizer.gradients_are_finite() if self._validate is None else self._validate()
-        # Copies of the pipeline have other pieces of the gradients where stages are sharded.
+        # Data-parallel replicas hold different shards of the gradients, so all must agree.
         valid = self._setup.all_agree(bool(valid), outside=True)
         self.result.optimizer_stepped = self._optimizer.commit_or_roll_back(valid)
 
     # Messages.
 
     def _receive_specs(self, action: Action) -> Sequence[TensorInfo]:
-        """Types and shapes of the tensors of a receive."""
+        """Dtypes and shapes of the tensors of a receive."""
         assert action.peer is not None
         forward = action.peer < action.stage
         infos = self._linked.shapes[action.pipe.index, action.peer if forward else action.stage]

@@ -73,7 +73,7 @@ def check_stage(
         if hasattr(weight, "_in_backward_optimizers"):
             raise UsageError(
                 f"the optimizer of {where} steps inside of the backward, but a pipeline needs the old weights for the next "
-                "microbatches: let it step behind Runtime.step()"
+                "microbatches: let it step after Runtime.step()"
             )
         if has_split_backward and weight.requires_grad:
             _check_hooks(weight, where, ignore_package)
@@ -96,7 +96,7 @@ def _check_hooks(weight: nn.Parameter, where: str, ignore_package: str) -> None:
     for hook in found:
         if not _is_from(hook, ignore_package):
             raise UsageError(
-                f"{where} has a hook behind the accumulation of its gradient, which I and W do not call: use Tensor.register_hook(), or "
+                f"{where} has a hook after the accumulation of its gradient, which I and W do not call: use Tensor.register_hook(), or "
                 f"{USE_FULL_BACKWARD}"
             )
 
