@@ -34,10 +34,22 @@ void write(View view, const Vector &values) {
   std::memcpy(view.data(), values.data(), view.size());
 }
 
+/// What kernels threw: without a wait one may run before what it reads is
+/// there.
+std::mutex thrownMutex;
+std::string thrown;
+
 /// Launches a kernel.
 void launch(cudaStream_t stream, std::function<void()> kernel) {
-  model::kernel(stream,
-                [kernel = std::move(kernel)] { return kernel(), true; });
+  model::kernel(stream, [kernel = std::move(kernel)] {
+    try {
+      kernel();
+    } catch (const std::exception &error) {
+      std::lock_guard lock(thrownMutex);
+      thrown += std::string(" ") + error.what();
+    }
+    return true;
+  });
 }
 
 /// Numbers on the device, in memory that comes and goes in the order of a
@@ -552,6 +564,10 @@ void checkRun(const rt::Program &program, const Mode &mode,
         ncclCommDestroy(comm);
     });
   threads.clear();
+  {
+    std::lock_guard lock(thrownMutex);
+    found.wrong += std::exchange(thrown, "");
+  }
   for (const std::string &report : model::takeReports())
     found.wrong = " " + report;
 }

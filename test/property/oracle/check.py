@@ -61,11 +61,11 @@ def declared_violations(program):
             if wanted is None:
                 reasons.add("not a member")
             elif not wanted <= set(graph.collective(key)):
-                reasons.add("absent")
+                reasons.add("far end" if row.kind.is_transfer else "absent")
     for key in program.row_ids:  # A far end needs the near one.
         row = program.row(key)
         if row.kind.is_transfer and head.home(row) != key[0] and not collective_ranks(head, row) <= set(graph.collective(key)):
-            reasons.add("absent")
+            reasons.add("far end")
     ends = collections.Counter((key[0], *program.row(key)[:4]) for key in program.row_ids if program.row(key).kind.is_transfer)
     if any(count > 1 for count in ends.values()):
         reasons.add("duplicate")
