@@ -106,8 +106,7 @@ ppcc::familiesOf(const Proof &proof, StringRef free, Session &session) {
     bool hasRows = part.programs && !part.programs->withMessages.ranks.empty();
     if (part.verdict == Verdict::Undecided || (isValid && !hasRows))
       return none(part.place,
-                  fmt::format("{} {} {}: {}", free,
-                              part.to == part.from ? "=" : ">=", part.from,
+                  fmt::format("{} = {}: {}", free, part.from,
                               part.reason.empty() ? "no proof was found"
                                                   : part.reason));
     auto isFactor = [](const CostSetting &setting) {
