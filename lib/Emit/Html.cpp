@@ -146,7 +146,7 @@ struct RunWriter {
 
   void kind(JsonFields &fields, KindId id) {
     const KindInfo &info = program.kinds()[id];
-    fields("letters", info.mnemonic);
+    fields("mnemonic", info.mnemonic);
     fields("label", picture.styleOf(id).label);
     fields("hatch", int(picture.styleOf(id).hatch));
     fields("words", picture.kindDescription(id));

@@ -128,7 +128,7 @@ struct JsonEmitter {
   }
 
   void kind(JsonFields &fields, const KindInfo &info) {
-    fields("letters", info.mnemonic);
+    fields("mnemonic", info.mnemonic);
     fields("class", kindClassName(info.kindClass));
     if (!info.isDeclared())
       return;

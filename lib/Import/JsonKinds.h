@@ -19,8 +19,10 @@ public:
     std::string kindClass;
     declarations.begin();
     size_t errorsBefore = json.diags.errorCount();
+    // Files of development versions before 0.1.0 say `letters`.
+    StringRef mnemonic = json.hasKey("letters") ? "letters" : "mnemonic";
     json.object("a kind", {
-                              json.textField("letters", info.mnemonic),
+                              json.textField(mnemonic, info.mnemonic),
                               json.textField("class", kindClass),
 #define KIND(Name, Member)                                                     \
   {Name, [&] { read(Name, info, Member); }, /*isOptional=*/true},
@@ -125,8 +127,8 @@ private:
 
   void declare(KindInfo info) {
     if (!canNameKind(info.mnemonic))
-      return json.wrong("letters", "letters and underscores, and no word of "
-                                   "the text of programs");
+      return json.wrong("mnemonic", "letters and underscores, and no word of "
+                                    "the text of programs");
     if (head.kinds.find(info.mnemonic))
       return json.wrong(
           "kinds", fmt::format("unique: `{}` is there twice", info.mnemonic));

@@ -36,7 +36,7 @@ def find(driver, cell, program=0):
     row = driver.execute_script(
         """const data = ppcc.programs[arguments[1]];
         for (let row = 0; row < data.kind.length; ++row)
-          if (data.stage[row] + data.kinds[data.kind[row]].letters + data.microbatch[row] === arguments[0]) return row;
+          if (data.stage[row] + data.kinds[data.kind[row]].mnemonic + data.microbatch[row] === arguments[0]) return row;
         return null;""", cell, program)
     assert row is not None, f"no {cell}"
     return row
@@ -86,7 +86,7 @@ def color(driver, at):
 
 
 def accessible(driver):
-    """What a screen reader is told: (role, name, description or state) of all that is not left out, in order."""
+    """What a screen reader reads: (role, name, description or state) of all that is not left out, in order."""
     driver.execute_cdp_cmd("Accessibility.enable", {})
     nodes = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     reported = []

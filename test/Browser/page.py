@@ -126,16 +126,16 @@ def walk(driver):
 
 
 def access(driver):
-    """A screen reader is told what there is and what keys do; all of it can be reached by Tab."""
-    told = browser.accessible(driver)
-    roles = {(role, name) for role, name, _ in told}
+    """A screen reader hears what there is and what keys do; all of it can be reached by Tab."""
+    read = browser.accessible(driver)
+    roles = {(role, name) for role, name, _ in read}
     for role, name in [("toolbar", "What is shown"), ("button", "Fit"), ("button", "Critical path"), ("button", "Messages"),
                        ("button", "Memory"), ("spinbutton", "Microbatch"), ("note", "Legend")]:
         assert (role, name) in roles, (role, name, roles)
-    [canvas] = [one for one in told if one[0] == "application"]
+    [canvas] = [one for one in read if one[0] == "application"]
     assert canvas[1].startswith("What each rank does when: pair: ") and canvas[2]["focusable"], canvas
-    assert [state["pressed"] for role, name, state in told if name == "Memory" and role == "button"] == ["false"]
-    assert "image" not in {role for role, _, _ in told}, "swatches are read"
+    assert [state["pressed"] for role, name, state in read if name == "Memory" and role == "button"] == ["false"]
+    assert "image" not in {role for role, _, _ in read}, "swatches are read"
     assert browser.tab_order(driver, 6) == ["fit", "critical", "messages", "memory", "microbatch", "canvas"]
     driver.switch_to.active_element.send_keys("\ue014")  # The right arrow.
     browser.settle(driver)
@@ -297,7 +297,7 @@ def lanes(driver):
 def means(driver):
     """Boxes below a pixel give it the mean of their colours, so that nothing depends on which of them comes first."""
     forward, backward = driver.execute_script(
-        "return ['F', 'B'].map((letters) => ppcc.programs[0].kinds.find((kind) => kind.letters === letters).colors[0])")
+        "return ['F', 'B'].map((mnemonic) => ppcc.programs[0].kinds.find((kind) => kind.mnemonic === mnemonic).colors[0])")
     rgb = lambda color: [int(color[i:i + 2], 16) for i in (1, 3, 5)]
     expected = [(f + 2 * b) / 3 for f, b in zip(rgb(forward), rgb(backward))]
     x, y = browser.place(driver, "0F3000")

@@ -54,7 +54,7 @@ with browser.page(page.resolve().as_uri(), fetches=True) as driver:
     find("input[name=F]").send_keys(Keys.ARROW_LEFT)
     wait(driver, "saved.at(-1).F === 0.75")
     assert driver.execute_script("return saved.at(-1)") == {"P": 4, "forward_only": True, "word": "ab", "F": 0.75}
-    print("sliders, boxes and fields are told to the kernel")
+    print("sliders, boxes and fields reach the kernel")
     driver.execute_script("answer('figures', 'makespan 9'); answer('page', '<p id=other>another</p>')")
     assert find("p").text == "makespan 9"
     driver.switch_to.frame(find("iframe"))

@@ -30,7 +30,7 @@ schedule between(M: int = 3) {
 // IR: preconnect [0-1 0-2 1-2]
 // IR: action EVICT per microbatch lane peer after [F] collective to
 // IR: action LOAD per microbatch lane peer after [EVICT] before [B] collective from
-// JSON: "collective": "to"}, {"letters": "LOAD",
+// JSON: "collective": "to"}, {"mnemonic": "LOAD",
 // TIMELINE: EV EVICT on peer
 // SVG: EVICT on peer
 

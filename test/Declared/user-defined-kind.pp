@@ -26,8 +26,8 @@
 // IR: cost FINGERPRINT 3
 // IR: 0FINGERPRINT1@{{[0-9]+}} 0COMPARE@{{[0-9]+}} VOTE@
 
-// JSON: {"letters": "FINGERPRINT", "class": "declared", "per": "microbatch", "lane": "disk", "after": {{\[\[}}"F"]], "before": {{\[\[}}"B"]], "required": true}
-// JSON: {"letters": "VOTE", "class": "declared", "per": "rank", "lane": "compute", "after": {{\[\[}}"COMPARE"]], "before": [], "required": true, "collective": "all"}
+// JSON: {"mnemonic": "FINGERPRINT", "class": "declared", "per": "microbatch", "lane": "disk", "after": {{\[\[}}"F"]], "before": {{\[\[}}"B"]], "required": true}
+// JSON: {"mnemonic": "VOTE", "class": "declared", "per": "rank", "lane": "compute", "after": {{\[\[}}"COMPARE"]], "before": [], "required": true, "collective": "all"}
 // JSON: [9,0,0,-1,-1,0,-1,3],[10,0,0,-1,-1,0,-1,4]
 
 // SAME: equal: 16 actions and 4 messages on 2 ranks
@@ -55,7 +55,7 @@
 // DRAWN: >CO<
 // DRAWN: >VO<
 // DRAWN: >FI FINGERPRINT on disk</text>
-// PAGE: {"letters": "FINGERPRINT", "label": "FI", "hatch": {{[0-9]}}, "words": "on disk", "class": "beside"
+// PAGE: {"mnemonic": "FINGERPRINT", "label": "FI", "hatch": {{[0-9]}}, "words": "on disk", "class": "beside"
 
 // The disk's work is no work of the rank.
 // REPORT: 0 9 17 8

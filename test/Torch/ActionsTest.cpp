@@ -32,22 +32,22 @@ namespace {
 
 /// What the letters of the tests are, in the order of their numbers.
 constexpr const char *kinds[] = {
-    R"({"letters": "F", "class": "compute"})",
-    R"({"letters": "B", "class": "compute"})",
-    R"({"letters": "SEND_F", "class": "send"})",
-    R"({"letters": "RECV_F", "class": "recv"})",
-    R"({"letters": "SEND_B", "class": "send"})",
-    R"({"letters": "RECV_B", "class": "recv"})",
-    R"({"letters": "R", "class": "declared", "restores": "F"})",
-    R"({"letters": "RELEASE_OUT", "class": "declared"})",
-    R"({"letters": "RELEASE_IN", "class": "declared"})",
-    R"({"letters": "OFFLOAD", "class": "declared"})",
-    R"({"letters": "RELOAD", "class": "declared"})",
-    R"({"letters": "REDUCE_EMBEDDING", "class": "declared",
+    R"({"mnemonic": "F", "class": "compute"})",
+    R"({"mnemonic": "B", "class": "compute"})",
+    R"({"mnemonic": "SEND_F", "class": "send"})",
+    R"({"mnemonic": "RECV_F", "class": "recv"})",
+    R"({"mnemonic": "SEND_B", "class": "send"})",
+    R"({"mnemonic": "RECV_B", "class": "recv"})",
+    R"({"mnemonic": "R", "class": "declared", "restores": "F"})",
+    R"({"mnemonic": "RELEASE_OUT", "class": "declared"})",
+    R"({"mnemonic": "RELEASE_IN", "class": "declared"})",
+    R"({"mnemonic": "OFFLOAD", "class": "declared"})",
+    R"({"mnemonic": "RELOAD", "class": "declared"})",
+    R"({"mnemonic": "REDUCE_EMBEDDING", "class": "declared",
         "collective": [0, -1]})",
-    R"({"letters": "STEP", "class": "declared"})",
-    R"({"letters": "VALIDATE", "class": "declared", "collective": "all"})",
-    R"({"letters": "OWN", "class": "declared"})",
+    R"({"mnemonic": "STEP", "class": "declared"})",
+    R"({"mnemonic": "VALIDATE", "class": "declared", "collective": "all"})",
+    R"({"mnemonic": "OWN", "class": "declared"})",
 };
 
 /// An action of the tests: `0F1`, `1SEND_F0>0` to another stage, `0STEP` of

@@ -42,8 +42,8 @@ LoadedProgram twoStages(bool splits) {
   std::istringstream text(
       R"({"format": "ppcc.program", "version": 1, "schedule": "two",
 "ranks": 1, "backward": true, "kinds": [
-{"letters": "F", "class": "compute"}, {"letters": "I", "class": "compute"},
-{"letters": "W", "class": "compute"}, {"letters": "B", "class": "compute"}],
+{"mnemonic": "F", "class": "compute"}, {"mnemonic": "I", "class": "compute"},
+{"mnemonic": "W", "class": "compute"}, {"mnemonic": "B", "class": "compute"}],
 "phases": [""], "files": [], "sites": [[-1,0,0,0]],
 "pipes": [{"name": "main", "microbatches": [0,2], "rank_of_stage": [0, 0],
 "skip_edges": []}],

@@ -5,9 +5,9 @@ from oracle.program import KINDS, Head, Kind, Pipe, Program, Row
 
 def kind_from_json(one):
     if one["class"] != "declared":
-        return KINDS[one["letters"]]
+        return KINDS[one["mnemonic"]]
     stages = one.get("collective")
-    return Kind(one["letters"], role="declared", per=one["per"], lane=one["lane"], after=tuple(map(tuple, one["after"])),
+    return Kind(one["mnemonic"], role="declared", per=one["per"], lane=one["lane"], after=tuple(map(tuple, one["after"])),
                 before=tuple(map(tuple, one["before"])), required=one.get("required", False),
                 restores=one.get("restores"), in_flight=one.get("in_flight"),
                 collective=tuple(stages) if isinstance(stages, list) else stages)
@@ -36,7 +36,7 @@ def from_json(data):
 
 def to_json(program, base):
     """The rows in the head of another program; nothing that would be claimed of them."""
-    numbers = {one["letters"]: i for i, one in enumerate(base["kinds"])}
+    numbers = {one["mnemonic"]: i for i, one in enumerate(base["kinds"])}
     drop = ("digest", "transports", "buffers", "peak_activations", "edge_buffers", "waits", "calls", "preconnect")
     data = {key: value for key, value in base.items() if key not in drop}
     actions = []

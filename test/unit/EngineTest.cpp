@@ -527,7 +527,7 @@ void failAs(const std::string &how) {
 
 /// A transport of two ranks that fails in one function.
 struct FailingTransport {
-  std::string where, how, told;
+  std::string where, how, failure;
   size_t received = 0, recycled = 0;
 
   void at(const char *function) {
@@ -557,7 +557,7 @@ struct FailingTransport {
     return true;
   }
   void finish(std::chrono::milliseconds) { at("finish"); }
-  void fail(const std::string &text) { told = text; }
+  void fail(const std::string &text) { failure = text; }
   CircularQueue<Label> expected{};
 };
 
@@ -576,9 +576,9 @@ TEST(EngineGuards, NameThePlaceWhereATransportFails) {
     std::string error =
         errorOf([&] { run(program, 0, stage, endpoint, options); });
     // The others hear why: of a failure elsewhere its cause alone.
-    EXPECT_EQ(endpoint.told,
+    EXPECT_EQ(endpoint.failure,
               std::string(how) == "peer" ? "rank 9 is ill" : error);
-    EXPECT_EQ(stage.failed, endpoint.told);
+    EXPECT_EQ(stage.failed, endpoint.failure);
     return error;
   };
   EXPECT_EQ(with("nowhere", "std"), "");

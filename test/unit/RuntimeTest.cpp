@@ -369,10 +369,10 @@ TEST(Engine, ReadsPackedRows) {
 const std::string pair = R"({
 "format": "ppcc.program", "version": 1, "compiler": "ppcc", "schedule": "pair",
 "params": {"M": 2}, "ranks": 2, "backward": true, "transports": [],
-"kinds": [{"letters": "F", "class": "compute", "new": [{}]},
- {"letters": "B", "class": "compute"}, {"letters": "SEND_F", "class": "send"},
- {"letters": "RECV_F", "class": "recv"}, {"letters": "SEND_B", "class": "send"},
- {"letters": "RECV_B", "class": "recv"}],
+"kinds": [{"mnemonic": "F", "class": "compute", "new": [{}]},
+ {"mnemonic": "B", "class": "compute"}, {"mnemonic": "SEND_F", "class": "send"},
+ {"mnemonic": "RECV_F", "class": "recv"}, {"mnemonic": "SEND_B", "class": "send"},
+ {"mnemonic": "RECV_B", "class": "recv"}],
 "phases": ["", "go"],
 "pipes": [{"name": "main", "microbatches": [0,2], "rank_of_stage": [0, 1],
  "skip_edges": []}],
@@ -476,8 +476,8 @@ TEST(Json, NeedsEachKeyOnce) {
         HasSubstr("there are two keys `" + key + "`"));
   EXPECT_EQ(readErrorAfter("\"skip_edges\": []", "\"rank_of_stage\": [0]"),
             "program.json: there are two keys `rank_of_stage` in `pipes`");
-  EXPECT_EQ(readErrorAfter("\"new\": [{}]", "\"letters\": \"B\""),
-            "program.json: there are two keys `letters` in `kinds`");
+  EXPECT_EQ(readErrorAfter("\"new\": [{}]", "\"mnemonic\": \"B\""),
+            "program.json: there are two keys `mnemonic` in `kinds`");
   EXPECT_EQ(readErrorAfter("\"compiler\"", "\"later\""),
             ""); // Unknown: as often
                  // as it likes.
@@ -655,20 +655,21 @@ TEST(Json, KeepsWhatTheFileSays) {
       joined(readJson(text({{"[3,0,1,1,0,1,3,1]", "[3,0,1,1,0,1,4,1]"}}))),
       "....+...........");
 
-  LoadedProgram told = readJson(
+  LoadedProgram declared = readJson(
       text({{"\"skip_edges\": []", "\"skip_edges\": [], \"slices\": 2"},
             {"\"later\"", "\"buffers\": [3, 4], \"later\""},
             {"\"kinds\": [",
+             // With the key of development versions before 0.1.0.
              "\"kinds\": [{\"letters\": \"S\", \"class\": \"declared\", "
              "\"collective\": [0, -1], \"restores\": \"F\"},"
-             "{\"letters\": \"A\", \"class\": \"declared\", "
+             "{\"mnemonic\": \"A\", \"class\": \"declared\", "
              "\"collective\": \"all\"},"
-             "{\"letters\": \"R\", \"class\": \"declared\", "
+             "{\"mnemonic\": \"R\", \"class\": \"declared\", "
              "\"collective\": \"replicas\"},"
-             "{\"letters\": \"O\", \"class\": \"declared\", "
+             "{\"mnemonic\": \"O\", \"class\": \"declared\", "
              "\"collective\": \"outside data\"},"},
             {"\"actions\": [", "\"actions\": [[],[]], \"x\": ["}}));
-  const Program &other = told;
+  const Program &other = declared;
   EXPECT_EQ(other.pipes[0].slices, 2u);
   EXPECT_EQ(other.ranks[1].receiveBuffers, 4u);
   EXPECT_EQ(other.kinds[0].kindClass, KindClass::Declared);
@@ -702,15 +703,15 @@ TEST(Json, IsAnObjectOfThisForm) {
               HasSubstr("the value of `backward` is of another form"));
   EXPECT_THAT(readErrorAfter("\"ranks\": 2", "\"ranks\": false"),
               HasSubstr("the value of `ranks` is of another form"));
-  EXPECT_THAT(readErrorAfter("\"letters\": \"B\"", "\"letters\": \"F\""),
+  EXPECT_THAT(readErrorAfter("\"mnemonic\": \"B\"", "\"mnemonic\": \"F\""),
               HasSubstr("kind `F` is there twice"));
-  EXPECT_THAT(readErrorAfter("\"letters\": \"F\", ", ""),
-              HasSubstr("a kind has no letters"));
+  EXPECT_THAT(readErrorAfter("\"mnemonic\": \"F\", ", ""),
+              HasSubstr("a kind has no mnemonic"));
   EXPECT_THAT(readErrorAfter(", \"class\": \"compute\"", ""),
               HasSubstr("kind `F` is of class ``"));
   // What was said of a kind is not said of the next.
-  EXPECT_THAT(readErrorAfter("{\"letters\": \"B\", \"class\": \"compute\"}",
-                             "{\"letters\": \"B\"}"),
+  EXPECT_THAT(readErrorAfter("{\"mnemonic\": \"B\", \"class\": \"compute\"}",
+                             "{\"mnemonic\": \"B\"}"),
               HasSubstr("kind `B` is of class ``"));
 }
 
@@ -791,7 +792,7 @@ TEST(Json, ReadsLoops) {
   auto with = [](const std::string &keys, const std::string &version = "2") {
     return R"({"format": "ppcc.program", "version": )" + version +
            R"(, "schedule": "loops", "ranks": 1, "backward": false,
-"kinds": [{"letters": "F", "class": "compute"}], "phases": [""], "files": [],
+"kinds": [{"mnemonic": "F", "class": "compute"}], "phases": [""], "files": [],
 "sites": [[-1,0,0,0]], "pipes": [{"name": "main", "microbatches": [0,6],
  "rank_of_stage": [0], "skip_edges": []}],
 "columns": ["kind", "pipe", "stage", "microbatch", "peer", "phase", "group",

@@ -255,8 +255,10 @@ private:
   void readKinds(const json &value) {
     std::vector<Kind> kinds;
     for (const json &item : items(value)) {
-      const json *mnemonic = find(item, "letters");
-      requireJson(mnemonic, "a kind has no letters");
+      const json *mnemonic = find(item, "mnemonic");
+      if (!mnemonic) // Files of development versions before 0.1.0.
+        mnemonic = find(item, "letters");
+      requireJson(mnemonic, "a kind has no mnemonic");
       requireJson(!findKind(string(*mnemonic), kinds), "kind `",
                   string(*mnemonic), "` is there twice");
       kinds.push_back(kind(item, *mnemonic));
@@ -279,7 +281,7 @@ private:
     return nullptr;
   }
 
-  /// What the engine knows by their letters.
+  /// What the engine knows by their mnemonics.
   static constexpr Kind builtInKinds[] = {
       {"F", KindClass::Compute, slot::Output, 0},
       {"B", KindClass::Compute, slot::InputGrad | slot::WeightGrad,

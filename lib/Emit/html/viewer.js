@@ -191,9 +191,9 @@ const number = (value) => String(Number(value.toFixed(9)));
 /// Nothing for an action of a stage or a rank.
 const microbatchText = (data, row) => (data.microbatch[row] === 0xffffffff ? "" : String(data.microbatch[row]));
 const label = (data, row) => kindOf(data, row).label + microbatchText(data, row);
-const cell = (data, row) => data.stage[row] + kindOf(data, row).letters + microbatchText(data, row);
+const cell = (data, row) => data.stage[row] + kindOf(data, row).mnemonic + microbatchText(data, row);
 /// As in `B3.L1.mlp`; the letters are those of the node.
-const nodeLabel = (data, row, node) => data.kinds[data.nodes.kind[node]].letters + microbatchText(data, row);
+const nodeLabel = (data, row, node) => data.kinds[data.nodes.kind[node]].mnemonic + microbatchText(data, row);
 function nodePath(data, row, node) {
   const { layer, name, names } = data.nodes;
   return nodeLabel(data, row, node) + (layer[node] === NONE ? "" : ".L" + layer[node]) + "." + names[name[node]];
@@ -265,7 +265,7 @@ function widest(names) {
   return Math.min(Math.max(0, ...names.map((name) => context.measureText(name).width)), 120);
 }
 
-/// Pixels for names: those of ranks, and behind them those of the lanes of nodes; the lanes beside have all of it.
+/// Pixels for names: those of ranks, and after them those of the lanes of nodes; the lanes beside have all of it.
 let laneNames = 0, gutter = 0;
 
 /// Shows these programs, each JSON. Who has zoomed stays there, and what is chosen stays chosen.
@@ -539,7 +539,7 @@ function drawPart(strip, row, { node, words, kind = strip.data.kind[row], ...tim
   if (text) context.fillText(text, (left + right) / 2, top + height / 2 + 0.5);
 }
 
-/// One for chunk 1, two for chunk 2, so that chunks can be told without colours.
+/// One for chunk 1, two for chunk 2, so that chunks are distinct without colours.
 function drawTicks(chunk, left, right, top) {
   if (chunk > MAX_MARKS || right - left < 2 * chunk + 3) return;
   for (let i = 0; i < chunk; ++i) context.fillRect(left + 1.5 + 2 * i, top, 1, TICK);
@@ -913,7 +913,7 @@ function legend() {
   const kinds = new Map(), chunks = new Map();
   for (const { kinds: all, kind, nodes, chunks: words } of programs) {
     for (const index of new Set([...kind, ...(nodes ? nodes.kind : [])]))
-      if (!isMessage(all[index]) && !kinds.has(all[index].letters)) kinds.set(all[index].letters, all[index]);
+      if (!isMessage(all[index]) && !kinds.has(all[index].mnemonic)) kinds.set(all[index].mnemonic, all[index]);
     words.forEach((text, chunk) => chunk > MAX_MARKS || chunks.has(chunk) || chunks.set(chunk, { text, color: all[0].colors[chunk] }));
   }
   byId("legend").replaceChildren();
@@ -932,8 +932,8 @@ function legend() {
     entry.append(swatch, text);
     byId("legend").append(entry);
   };
-  for (const { label, letters, words, colors, hatch } of kinds.values())
-    add([...new Set([label, letters]), words].join(" "), patterns[hatch] ? [colors[0], patterns[hatch]] : [colors[0]]);
+  for (const { label, mnemonic, words, colors, hatch } of kinds.values())
+    add([...new Set([label, mnemonic]), words].join(" "), patterns[hatch] ? [colors[0], patterns[hatch]] : [colors[0]]);
   for (const [chunk, { text, color }] of chunks) add(text, [color], chunk);
   byId("nodes").hidden = !programs.some((data) => data.nodes);
 }

@@ -48,7 +48,7 @@ def _kind(kind: Mapping[str, Any]) -> bytes:
     collective = kind.get("collective", "")  # A word, or a list of stages.
     stages = collective if isinstance(collective, list) else []
     word = "stages" if stages else collective.split(" ")[0]
-    return _text(kind["letters"]) + _text(kind["class"]) + _text(word) + _items(stages)
+    return _text(kind["mnemonic"]) + _text(kind["class"]) + _text(word) + _items(stages)
 
 
 def _pipe(pipe: Mapping[str, Any]) -> bytes:

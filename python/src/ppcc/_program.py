@@ -27,7 +27,7 @@ class Kind:
     """The type of an action."""
 
     mnemonic: str
-    """Its letters in a cell: `F` in `0F3`."""
+    """As in a cell: `F` in `0F3`."""
     kind_class: Literal["compute", "send", "recv", "declared"]
     per: Literal["microbatch", "stage", "rank"] = "microbatch"
     """Whether there is one action per microbatch of a stage, per stage, or per rank."""
@@ -504,7 +504,7 @@ def _installed_torch() -> str | None:
 def _kind(row: dict[str, Any]) -> Kind:
     collective = row.get("collective")
     return Kind(
-        row["letters"],
+        row["mnemonic"],
         row["class"],
         row.get("per", "microbatch"),
         tuple(collective) if isinstance(collective, list) else collective,

@@ -104,7 +104,7 @@ def test_stage_outputs_must_be_plain_tensors(options: dict[str, Any]) -> None:
 
 def test_kinds_need_handlers() -> None:
     program = alone()
-    strange = ppcc.Program.from_json(program.json.replace('"letters": "W"', '"letters": "NAP"'))
+    strange = ppcc.Program.from_json(program.json.replace('"mnemonic": "W"', '"mnemonic": "NAP"'))
     refused("nothing runs `NAP`", lambda: Runtime(strange, {0: nn.Linear(2, 2)}, loss_fn=loss_fn))
     seen: list[str] = []
     runtime = Runtime(strange, {0: nn.Linear(2, 2)}, loss_fn=loss_fn, handlers={"NAP": lambda a: seen.append(str(a))})

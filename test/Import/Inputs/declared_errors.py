@@ -5,7 +5,7 @@ import sys
 
 ppcc, path = sys.argv[1:]
 program = json.load(open(path))
-number = {kind["letters"]: i for i, kind in enumerate(program["kinds"])}
+number = {kind["mnemonic"]: i for i, kind in enumerate(program["kinds"])}
 
 
 def compiled(change, *options):
@@ -24,17 +24,17 @@ def kind(name, **values):
     return lambda copy: copy["kinds"][number[name]].update(values)
 
 
-def microbatch(letters, value):
+def microbatch(mnemonic, value):
     def change(copy):
         for row in copy["actions"][0]:
-            if row[0] == number[letters]:
+            if row[0] == number[mnemonic]:
                 row[3] = value
     return change
 
 
 for change in [kind("R", per="chunk"), kind("R", lane="a b"), kind("R", lane=""), kind("R", after=["F"]),
                kind("R", after=[["Q"]]), kind("R", required=1), kind("R", restores="Q"), kind("R", collective="outside"),
-               kind("R", collective="all"), kind("R", letters="R1"), kind("STEP", letters="R"),
+               kind("R", collective="all"), kind("R", mnemonic="R1"), kind("STEP", mnemonic="R"),
                microbatch("STEP", 0), microbatch("R", -1)]:
     print(errors(change)[0])
 

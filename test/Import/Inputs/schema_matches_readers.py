@@ -30,7 +30,7 @@ if strange := {key for key, _ in keys} - properties - of_families:
 if strange := {key for key, optional in keys if not optional} - required:
     wrong.append(f"the runtime needs {strange}, which the schema does not")
 
-reported = set(re.findall(r'^KIND\("(\w+)"', text("include/ppcc/IR/KindProperties.def"), re.M)) | {"letters", "class"}
+reported = set(re.findall(r'^KIND\("(\w+)"', text("include/ppcc/IR/KindProperties.def"), re.M)) | {"mnemonic", "class"}
 if reported != set(schema["properties"]["kinds"]["items"]["properties"]):
     wrong.append(f"a kind has {reported} in the table, and others in the schema")
 print("\n".join(wrong) or "the words are the same")

@@ -32,8 +32,8 @@ def measured(program):
 
 def predicted(program, costs):
     path = folder / "costs.json"
-    letters = {kind["letters"] for kind in json.loads(program.read_text())["kinds"]}
-    path.write_text(json.dumps({"memory": {name: amount for name, amount in costs.items() if name in letters}}))
+    mnemonics = {kind["mnemonic"] for kind in json.loads(program.read_text())["kinds"]}
+    path.write_text(json.dumps({"memory": {name: amount for name, amount in costs.items() if name in mnemonics}}))
     report = json.loads(output("ppcc", program, f"--costs={path}", "--emit=report-json"))
     return [rank["peak_memory"] for rank in report["ranks"]]
 

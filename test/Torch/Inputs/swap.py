@@ -6,11 +6,11 @@ import sys
 
 with open(sys.argv[1]) as file:
     program = json.load(file)
-letters = [kind["letters"] for kind in program["kinds"]]
+mnemonics = [kind["mnemonic"] for kind in program["kinds"]]
 rows = program["actions"][0]
 column = {name: i for i, name in enumerate(program["columns"])}
 forward, backward = (
-    next(i for i, row in enumerate(rows) if letters[row[column["kind"]]] == name and row[column["microbatch"]] == 0)
+    next(i for i, row in enumerate(rows) if mnemonics[row[column["kind"]]] == name and row[column["microbatch"]] == 0)
     for name in "FB"
 )
 rows.insert(0, rows.pop(backward))

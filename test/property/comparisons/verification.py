@@ -99,11 +99,11 @@ def insert_messages(draw, tools, tally, file, costs, program):
     expect(not reasons, "wrong messages", f"{reasons}\n{text(result)}")
     for transport in transports:
         expect(is_deadlock_free(result, transport), "placed messages hang", f"under {transport}\n{text(result)}")
-    expect_equal(data["transports"], transports, "other transports are told")
+    expect_equal(data["transports"], transports, "other transports are proven")
     ranks, edges, ahead = peak_receive_buffers(result)
     expect(not prefetch or ahead <= prefetch, "too many receives ahead", text(result))
     expect_equal(data["buffers"], ranks, "other buffers")
-    mnemonic = [kind["letters"] for kind in data["kinds"]]
+    mnemonic = [kind["mnemonic"] for kind in data["kinds"]]
     expect_equal({(mnemonic[kind], *edge): number for kind, *edge, number in data["edge_buffers"]}, dict(edges), "other buffers of edges")
     firsts = [[*itertools.accumulate(map(len, rank), initial=0)] for rank in result.items]
     expect_equal(data["waits"], [[firsts[r][reader] for _, reader in sorted(first_readers(rank).items())] for r, rank in enumerate(result.items)],
@@ -135,7 +135,7 @@ def check_mutated(draw, tools, tally, data, costs):
         return  # The compiler would place them.
     reasons = violations(program, costs) | message_violations(program)
     path = tools.file("random.json", json.dumps(to_json(program, data)))
-    # Of errors that differ in a number alone the first is told.
+    # Of errors that differ in a number alone the first is reported.
     left_out = draw.pick([("buffered:1", "buffered:2"), ("buffered", "buffered:2"), ("buffered", "buffered:1")])
     transports = [transport for transport in TRANSPORTS if transport not in left_out]
     done = tools.ppcc("check", path, f"--transport={','.join(transports)}", "--max-errors=1000")
