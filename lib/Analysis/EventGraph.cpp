@@ -31,10 +31,10 @@ void EventGraph::forEachEndNeed(ActionId row, Visit visit) const {
   }
 }
 
-std::vector<EventGraph::Block> EventGraph::blocks() {
+std::vector<EventGraph::BlockedAction> EventGraph::blocks() {
   linkRows();
   std::vector<uint32_t> headOf(program.size(), none);
-  std::vector<Block> found;
+  std::vector<BlockedAction> found;
   for (ActionId row : program.rows()) {
     uint32_t unit = unitOf(row), before = previous[unit];
     if (state(row) == Ended || !isInQueues(row))
@@ -60,16 +60,17 @@ std::vector<EventGraph::Block> EventGraph::blocks() {
       forEachNeed(row, before(row, unit), first, clock, add);
   }
   // The units of a group may take turns in it.
-  llvm::stable_sort(
-      found, [](const Block &a, const Block &b) { return a.unit < b.unit; });
+  llvm::stable_sort(found, [](const BlockedAction &a, const BlockedAction &b) {
+    return a.unit < b.unit;
+  });
   return found;
 }
 
-std::vector<EventGraph::Block> EventGraph::shortestCycle() {
-  std::vector<Block> all = blocks(), cycle;
+std::vector<EventGraph::BlockedAction> EventGraph::shortestCycle() {
+  std::vector<BlockedAction> all = blocks(), cycle;
   std::vector<Wait> waits;
   waits.reserve(all.size());
-  for (const Block &block : all)
+  for (const BlockedAction &block : all)
     waits.push_back({block.unit, block.on});
   for (uint32_t wait : ppcc::shortestCycle(waits))
     cycle.push_back(all[wait]);

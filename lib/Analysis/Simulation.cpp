@@ -40,39 +40,39 @@ public:
     result.hookOffsets = durations.hookOffsets(program);
   }
 
-  void begin(ActionId row, Moment start) {
+  void setStart(ActionId row, Moment start) {
     result.starts[row.value] = start.at;
     const KindInfo &info = program.kindOf(row);
     if (info.isCollective() && info.occupiesRank())
       result.startCauses[row.value] = start.cause;
   }
-  void complete(ActionId row, Moment at) {
+  void setCompletion(ActionId row, Moment at) {
     if (!completions.empty())
       completions[row.value] = at;
   }
-  void end(ActionId row, Moment at) {
+  void setEnd(ActionId row, Moment at) {
     result.ends[row.value] = at.at;
     result.causes[row.value] = at.cause;
   }
-  Moment started(ActionId row, Moment ready) const {
+  Moment startOf(ActionId row, Moment ready) const {
     return {result.starts[row.value], ready.cause};
   }
-  Moment completed(ActionId row) const { return completions[row.value]; }
+  Moment completionOf(ActionId row) const { return completions[row.value]; }
   /// Delays `ready` until `delay` after the end of a row.
   void wait(Moment &ready, ActionId row, Time delay) const {
     Time at = result.ends[row.value] + delay;
     if (at > ready.at || ready.cause == none)
       ready = {std::max(ready.at, at), row.value};
   }
-  Moment free(Moment end, ActionId row) {
+  Moment freeAfter(Moment end, ActionId row) {
     result.makespan = std::max(result.makespan, end.at);
     return {end.at, row.value};
   }
   static Moment later(Moment a, Moment b) { return b.at > a.at ? b : a; }
-  static Moment joined(Moment latest, Moment start) {
+  static Moment laterOrFirst(Moment latest, Moment start) {
     return latest.cause == none ? start : later(latest, start);
   }
-  static Moment after(Moment moment, Time time) {
+  static Moment plus(Moment moment, Time time) {
     return {moment.at + time, moment.cause};
   }
 

@@ -30,7 +30,7 @@ struct CompareOptions : Options {
   bool isPage() const { return format == "html"; }
 };
 
-/// What is told of one run.
+/// What is reported of one run.
 struct Row {
   std::string schedule;
   std::vector<ProgramParam> params;

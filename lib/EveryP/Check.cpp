@@ -204,7 +204,7 @@ private:
       visit(slot::InputGrad, 1);
   }
 
-  /// That it is behind all that fills the slot of the stage `distance` away.
+  /// That it is after all that fills the slot of the stage `distance` away.
   void dataDependences(const Unit &target, const Row &row, uint8_t slot,
                        int distance) {
     const Chunk &own = chunkOf(target, row);

@@ -31,10 +31,10 @@ namespace {
 constexpr int64_t maxSmallRanks = 4;
 constexpr int maxSplits = 6;
 constexpr int64_t maxFromRanks = 64;
-/// Numbers that are told apart by what they leave.
+/// Numbers that differ in what they leave.
 constexpr int64_t maxModulus = 12;
 
-/// What actions take, by the letters of their units, in units of `one`.
+/// What actions take, by the mnemonics of their units, in units of `one`.
 struct Costs {
   std::map<std::string, Time> times;
   Time timeUnit = 1;

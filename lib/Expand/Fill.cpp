@@ -575,7 +575,7 @@ private:
     }
   }
 
-  /// What is looked at is counted, and told to the evaluator now and then.
+  /// What is looked at is counted, and reported to the evaluator now and then.
   static constexpr uint64_t maxUnchargedWork = 1 << 20, costOfReady = 8;
   uint64_t uncharged = 0;
 

@@ -73,7 +73,7 @@ uint8_t CallNames::slotsBefore(ActionId row) {
 }
 
 uint8_t CallNames::slotsFrom(ActionId row) {
-  // What was seen last may lie behind `row` still.
+  // What was seen last may still lie after `row`.
   if (nextSlots && row < lookaheadRow)
     return nextSlots;
   lookaheadRow = std::max(lookaheadRow, row);

@@ -21,7 +21,7 @@ struct TextHead {
                                  fmt::format("`{}`", name));
     return PipeId();
   }
-  /// The kind with these letters; when it does not compute, the report adds
+  /// The kind with this mnemonic; when it does not compute, the report adds
   /// `others` to what there may be.
   KindId computeKind(StringRef mnemonic, SourceRange at,
                      StringRef others = "") {
@@ -30,7 +30,7 @@ struct TextHead {
       in.expected(at, fmt::format("the letters of a compute action{}", others));
     return kind.value_or(KindId());
   }
-  /// Takes the letters of a kind that computes.
+  /// Takes the mnemonic of a kind that computes.
   KindId takeComputeKind(SourceRange &at) {
     StringRef mnemonic = in.takeWord(at);
     return computeKind(mnemonic, at);

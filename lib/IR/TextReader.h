@@ -66,7 +66,7 @@ public:
   static bool isWordChar(char c) {
     return llvm::isAlnum(c) || c == '_' || c == '.' || c == '+' || c == '-';
   }
-  /// Of the letters of an action.
+  /// Of the mnemonic of an action.
   static bool isKindChar(char c) { return llvm::isAlpha(c) || c == '_'; }
 
   /// Whether there is a next character for which `holds` is true.
@@ -247,7 +247,7 @@ public:
   SourceRange keyRange() const { return keyAt; }
   /// Whether the text is in the line of the key still.
   bool inKeyLine() const { return line == keyLine; }
-  /// Moves to the end of the line of the key, unless it is behind that already.
+  /// Moves to the end of the line of the key, unless it is past that already.
   void skipItem();
 
   DiagnosticEngine &diags;
@@ -271,7 +271,7 @@ private:
 };
 
 /// Reads what stands after the head, into a program whose head is complete.
-/// `text` is behind the head of a program that stands in a file called
+/// `text` follows the head of a program that stands in a file called
 /// `fileName`. O(bytes).
 void readRows(TextReader text, StringRef fileName, Program &program,
               DiagnosticEngine &diags);

@@ -249,7 +249,7 @@ private:
           visit(rank, row);
   }
 
-  /// Whether the start of an action is behind the end of another, which is
+  /// Whether the start of an action is after the end of another, which is
   /// before it in the same queue.
   bool isQueuedAfter(const Event &target, const Event &source,
                      const Domain &domain) const {

@@ -47,9 +47,9 @@ ProofArtifacts ppcc::artifactsOf(int64_t m, const Program &program,
                   const proof::Template &place, bool isTimed) {
     Sample sample(one, transport);
     Durations durations(one);
-    if (auto order = fit(place, sample.order(transport, durations)))
+    if (auto witness = fit(place, sample.numberEvents(transport, durations)))
       artifacts.evidence->orderWitnesses.push_back(
-          {transport ? transport->name : "data", std::move(*order)});
+          {transport ? transport->name : "data", std::move(*witness)});
     if (isTimed)
       artifacts.evidence->times = fit(place, sample.run(transport));
   };

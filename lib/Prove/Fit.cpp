@@ -154,8 +154,8 @@ private:
       const auto &rows = family.ranks[rank];
       gaps[rank].resize(rows.size() + 1);
       ActionId at = program.begin(RankId(rank));
-      auto take = [&](uint32_t behind, int64_t iteration) {
-        Gap &gap = gaps[rank][behind].emplace_back(Gap{n, iteration, {}});
+      auto take = [&](uint32_t rowsBefore, int64_t iteration) {
+        Gap &gap = gaps[rank][rowsBefore].emplace_back(Gap{n, iteration, {}});
         for (; at != program.end(RankId(rank)) &&
                isPlacedWithMessages(program.kindOf(at), program.kinds());
              ++at.value)
@@ -169,9 +169,9 @@ private:
     }
   }
 
-  bool append(uint32_t rank, uint32_t behind, uint32_t loop,
+  bool append(uint32_t rank, uint32_t rowsBefore, uint32_t loop,
               std::vector<proof::Row> &rows) const {
-    const std::vector<Gap> &all = gaps[rank][behind];
+    const std::vector<Gap> &all = gaps[rank][rowsBefore];
     size_t count = all.front().messages.size();
     for (size_t i = 0; i != count; ++i) {
       const Action &first = all.front().messages[i];
@@ -207,20 +207,22 @@ public:
              RowTimes &times)
       : RowClock(program, durations, times), completions(program.size()) {}
 
-  void complete(ActionId row, Moment at) {
+  void setCompletion(ActionId row, Moment at) {
     // A receive makes room for a send, which ends after it.
     completions[row.value] = at + 2 * program.kindOf(row).isRecv();
   }
-  void end(ActionId row, Moment at) {
+  void setEnd(ActionId row, Moment at) {
     times.ends[row.value] = std::max(at, times.starts[row.value] + 1);
   }
-  Moment completed(ActionId row) const { return completions[row.value]; }
+  Moment completionOf(ActionId row) const { return completions[row.value]; }
   void wait(Moment &ready, ActionId row, Time delay) const {
     Moment end = times.ends[row.value];
-    ready = std::max(ready, delay > 0 ? after(end, delay) : end + 1);
+    ready = std::max(ready, delay > 0 ? plus(end, delay) : end + 1);
   }
-  Moment free(Moment, ActionId row) const { return times.ends[row.value] + 1; }
-  static Moment after(Moment moment, Time time) {
+  Moment freeAfter(Moment, ActionId row) const {
+    return times.ends[row.value] + 1;
+  }
+  static Moment plus(Moment moment, Time time) {
     return time > 0 ? std::min(moment / ticksPerMoment + time,
                                last / ticksPerMoment) *
                           ticksPerMoment
@@ -301,8 +303,9 @@ std::optional<Simulation> Sample::run(const Transport *transport) const {
                    : simulate(program, index, durations);
 }
 
-std::optional<Simulation> Sample::order(const Transport *transport,
-                                        const Durations &durations) const {
+std::optional<Simulation>
+Sample::numberEvents(const Transport *transport,
+                     const Durations &durations) const {
   RowTimes times;
   EventRun<OrderClock> run(program, index, messages ? &*messages : nullptr,
                            {transport}, OrderClock(program, durations, times));
@@ -383,7 +386,7 @@ void ppcc::setSites(Template &family, const Program &first) {
 std::vector<proof::Event> ppcc::cycleOf(const Template &family, int64_t n,
                                         const Sample &sample,
                                         const Transport *transport,
-                                        bool fromEnd) {
+                                        bool countsFromEnd) {
   const Program &program = sample.program;
   EventGraph graph(program, sample.index,
                    transport ? &*sample.messages : nullptr,
@@ -396,16 +399,16 @@ std::vector<proof::Event> ppcc::cycleOf(const Template &family, int64_t n,
     const Origin &origin = origins[program.itemOf(row).from.value];
     bool inLoop = family.ranks[origin.rank][origin.row].loop != proof::noLoop;
     cycle.push_back({origin.rank, origin.row, isEnd,
-                     !inLoop   ? Affine{}
-                     : fromEnd ? Affine{origin.iteration - n, 1, 0}
-                               : origin.iteration});
+                     !inLoop         ? Affine{}
+                     : countsFromEnd ? Affine{origin.iteration - n, 1, 0}
+                                     : origin.iteration});
   };
   // Each blocked event waits for one of another row, which stands after the
   // next that is blocked.
-  std::vector<EventGraph::Block> blocks = graph.shortestCycle();
+  std::vector<EventGraph::BlockedAction> blocks = graph.shortestCycle();
   for (size_t i = 0; i != blocks.size(); ++i) {
-    const EventGraph::Block &block = blocks[i],
-                            &next = blocks[(i + 1) % blocks.size()];
+    const EventGraph::BlockedAction &block = blocks[i],
+                                    &next = blocks[(i + 1) % blocks.size()];
     bool needsEnd = block.need.kind != NeedKind::Start,
          nextIsEnd = graph.hasStarted(next.blocked);
     add(block.blocked, graph.hasStarted(block.blocked));

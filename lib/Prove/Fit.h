@@ -46,8 +46,8 @@ struct Sample {
   std::optional<Simulation> run(const Transport *transport) const;
   /// Numbers for events in their place, each above those of all that it waits
   /// for.
-  std::optional<Simulation> order(const Transport *transport,
-                                  const Durations &durations) const;
+  std::optional<Simulation> numberEvents(const Transport *transport,
+                                         const Durations &durations) const;
 
   const Program &program;
   ProgramIndex index;
@@ -74,6 +74,7 @@ void setSites(proof::Template &family, const Program &first);
 /// their loops.
 std::vector<proof::Event> cycleOf(const proof::Template &family, int64_t n,
                                   const Sample &sample,
-                                  const Transport *transport, bool fromEnd);
+                                  const Transport *transport,
+                                  bool countsFromEnd);
 
 } // namespace ppcc

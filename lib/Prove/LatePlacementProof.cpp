@@ -14,7 +14,7 @@ public:
   explicit LatePlacementProver(const Template &program)
       : program(program), head(*program.head) {}
 
-  bool isStable() const {
+  bool isPlacementProven() const {
     for (const auto &rows : program.ranks) {
       for (uint32_t row = 0; row <= rows.size(); ++row)
         if (row == rows.size() || (!isMessage(rows[row]) && !rows[row].joined))
@@ -172,5 +172,5 @@ private:
 } // namespace ppcc::late
 
 bool ppcc::isLatePlacementStable(const proof::Template &program) {
-  return late::LatePlacementProver(program).isStable();
+  return late::LatePlacementProver(program).isPlacementProven();
 }

@@ -39,7 +39,7 @@ public:
         transport(*findTransport("posted")),
         checker(Checker::of(program, &transport)) {}
 
-  bool isStable() {
+  bool isPlacementProven() {
     if (placement.order == CommOrder::Late)
       return isLatePlacementStable(program);
     if (!fitValues())
@@ -346,7 +346,7 @@ private:
       }
     }
     bool isValid = everyRow(false, [&](uint32_t rank, uint32_t item) {
-      // In a sweep each item is at least one behind the one before.
+      // In a sweep each item is at least one after the one before.
       int64_t takes = isSweep ? 0 : std::max<int64_t>((*times)[rank][item], 1);
       Domain whole = fullDomain(rank, item);
       MaximumCheck ready(at[rank][item] - takes, whole);
@@ -555,7 +555,7 @@ bool removeFollowers(Template &program, bool isPlaced) {
 } // namespace
 } // namespace ppcc::placement
 
-bool ppcc::isPlacementStable(const MessagePlacement &placement) {
+bool ppcc::provePlacement(const MessagePlacement &placement) {
   try {
     // Messages are placed without them.
     proof::Template program = placement.program,
@@ -566,7 +566,7 @@ bool ppcc::isPlacementStable(const MessagePlacement &placement) {
     MessagePlacement withoutFollowers{program,         withoutMessages,
                                       placement.costs, placement.order,
                                       placement.first, placement.second};
-    return placement::PlacementProver(withoutFollowers).isStable();
+    return placement::PlacementProver(withoutFollowers).isPlacementProven();
   } catch (const std::overflow_error &) {
     return false;
   }

@@ -24,7 +24,7 @@ struct MessagePlacement {
 /// from what it noted of others. Numbers that grow with n and turns, of which
 /// all that is shown, are those that it would note for any n; and rows that
 /// ascend by them stand where it would place them.
-bool isPlacementStable(const MessagePlacement &placement);
+bool provePlacement(const MessagePlacement &placement);
 
 /// The same of the order `late`, where no action follows messages.
 bool isLatePlacementStable(const proof::Template &program);

@@ -510,8 +510,8 @@ private:
     if (request.explains)
       metrics = metricsOf(family, program, model->costs, *second);
     bool isDataOnly = request.dataOnly || request.certifies;
-    auto checkDataOrder = [&] {
-      Finding ordered = proveTemplate.checkDataOrder();
+    auto checkDataDependences = [&] {
+      Finding ordered = proveTemplate.checkDataDependences();
       if (proveTemplate.cycle)
         foundCycle(task, program, *proveTemplate.cycle,
                    proveTemplate.artifacts);
@@ -519,7 +519,7 @@ private:
         giveUp(task, ordered.why, Location());
       return bool(ordered);
     };
-    if (isDataOnly && !checkDataOrder())
+    if (isDataOnly && !checkDataDependences())
       return;
     if (request.dataOnly && request.compile.comm.transports.empty())
       return addRange(family, 0, Verdict::Valid, "", Location(),
@@ -527,7 +527,7 @@ private:
                       proveTemplate.artifacts);
     Finding messageFinding = proveTemplate.checkMessages();
     // An order of events with messages is one by data, too.
-    if (!messageFinding && !isDataOnly && !checkDataOrder())
+    if (!messageFinding && !isDataOnly && !checkDataDependences())
       return;
     std::optional<Formula> makespan = proveTemplate.makespan;
     if (request.dataOnly)

@@ -32,7 +32,7 @@ static std::optional<proof::Times>
 findWitness(const proof::Template &program, const proof::Checker &checker,
             const Transport *transport, const Sample &first,
             const Sample &second, Finding &finding) {
-  std::optional<proof::Times> order;
+  std::optional<proof::Times> witness;
   // With the costs of the model, or none for data dependences alone; then with
   // one unit for each compute action.
   for (bool hasUnitCosts : {false, true}) {
@@ -45,21 +45,21 @@ findWitness(const proof::Template &program, const proof::Checker &checker,
         for (KindId kind : timed.kinds().ids())
           if (timed.kinds()[kind].isCompute())
             costs.add(Cost::Action, kind, cost::unit);
-      return of.order(transport, Durations(timed));
+      return of.numberEvents(transport, Durations(timed));
     };
     auto a = run(first), b = run(second);
     if (!a || !b) {
       finding = {Finding::Kind::Fails, "a simulated program deadlocks"};
       return std::nullopt;
     }
-    order = fit(program, {a, b});
-    finding = order ? checker.checkAcyclic(*order)
-                    : Finding{Finding::Kind::Unknown,
-                              "no affine times fit the simulated programs"};
+    witness = fit(program, {a, b});
+    finding = witness ? checker.checkAcyclic(*witness)
+                      : Finding{Finding::Kind::Unknown,
+                                "no affine times fit the simulated programs"};
     if (finding)
       break;
   }
-  return order;
+  return witness;
 }
 
 /// Whether costs are the same for all microbatches.
@@ -70,31 +70,31 @@ static bool hasUniformTimes(const Program &program) {
 }
 
 /// A cycle of events that wait for each other in every program of n >= `from`,
-/// with `from` at most `maxFrom`.
+/// with `from` at most `maxFirst`.
 static std::optional<TemplateProver::Cycle>
 findCycle(const proof::Template &program, const Checker &checker,
           const Transport *transport, const Sample &first, const Sample &second,
-          int64_t maxFrom) {
+          int64_t maxFirst) {
   for (int64_t n : {1, 2})
-    for (bool fromEnd : {false, true}) {
-      auto events =
-          cycleOf(program, n, n == 1 ? first : second, transport, fromEnd);
-      for (int64_t from = 0; from <= maxFrom; ++from)
+    for (bool countsFromEnd : {false, true}) {
+      auto events = cycleOf(program, n, n == 1 ? first : second, transport,
+                            countsFromEnd);
+      for (int64_t from = 0; from <= maxFirst; ++from)
         if (!events.empty() && checker.isCycle(events, from))
           return TemplateProver::Cycle{std::move(events), from};
     }
   return std::nullopt;
 }
 
-Finding TemplateProver::checkDataOrder() {
+Finding TemplateProver::checkDataDependences() {
   Sample a(first), b(second);
   Finding finding;
-  auto order = findWitness(program, dataChecker, nullptr, a, b, finding);
+  auto witness = findWitness(program, dataChecker, nullptr, a, b, finding);
   if (finding && artifacts)
-    artifacts.evidence->orderWitnesses.push_back({"data", std::move(*order)});
-  if (order || finding.kind != Finding::Kind::Fails)
+    artifacts.evidence->orderWitnesses.push_back({"data", std::move(*witness)});
+  if (witness || finding.kind != Finding::Kind::Fails)
     return finding;
-  cycle = findCycle(program, dataChecker, nullptr, a, b, /*maxFrom=*/2);
+  cycle = findCycle(program, dataChecker, nullptr, a, b, /*maxFirst=*/2);
   if (cycle)
     return {Finding::Kind::Fails, ""};
   return {Finding::Kind::Unknown, "no cycle of waits is common to all M"};
@@ -123,13 +123,13 @@ TemplateProver::planMessages(const CommPolicy &policy) {
   result.withMessages = std::move(*whole);
   result.preconnect = withSecond.preconnect();
   Sample a(withFirst, true), b(withSecond, true);
-  auto isStable = [&] {
+  auto isPlacementProven = [&] {
     bool isPlain = policy.fusion->fusion == Fusion::None && !policy.torch &&
                    !policy.prefetch && policy.order != CommOrder::None;
     return isPlain &&
            (policy.order == CommOrder::Late || hasUniformTimes(first)) &&
-           isPlacementStable({result.withMessages, program, costs, policy.order,
-                              ofFirst, ofSecond});
+           provePlacement({result.withMessages, program, costs, policy.order,
+                           ofFirst, ofSecond});
   };
   for (const Transport &transport : policy.transports) {
     auto checker = Checker::of(result.withMessages, &transport);
@@ -138,17 +138,17 @@ TemplateProver::planMessages(const CommPolicy &policy) {
     if (Finding finding = checker->checkMatching(); !finding)
       return unknown(finding.why);
     Finding finding;
-    auto order =
+    auto witness =
         findWitness(result.withMessages, *checker, &transport, a, b, finding);
     if (!finding) {
       // bestOf() skips an order that deadlocks for every n.
       result.alwaysDeadlocks = finding.kind == Finding::Kind::Fails &&
-                               isStable() &&
+                               isPlacementProven() &&
                                findCycle(result.withMessages, *checker,
-                                         &transport, a, b, /*maxFrom=*/0);
+                                         &transport, a, b, /*maxFirst=*/0);
       return unknown(finding.why);
     }
-    result.orderWitnesses.push_back({transport.name, *order});
+    result.orderWitnesses.push_back({transport.name, *witness});
     if (&transport != &policy.transports.front() || !hasUniformTimes(withFirst))
       continue;
     result.makespan = makespanBy(result.withMessages, *checker, &transport, a,
@@ -157,7 +157,7 @@ TemplateProver::planMessages(const CommPolicy &policy) {
       if (auto run = b.run(&transport))
         result.bottleneck = bottleneckOf(result.withMessages, withSecond, *run);
   }
-  result.isStable = isStable();
+  result.isPlacementProven = isPlacementProven();
   return result;
 }
 
@@ -167,7 +167,7 @@ const TemplateProver::MessagePlan *
 TemplateProver::bestOf(ArrayRef<MessagePlan> all) const {
   proof::Domain whole{0, family.last, false, {}, {}};
   auto isKnown = [](const MessagePlan &one) {
-    return one.alwaysDeadlocks || (one.finding && one.isStable &&
+    return one.alwaysDeadlocks || (one.finding && one.isPlacementProven &&
                                    one.makespan && one.makespan->isExact);
   };
   if (!llvm::all_of(all, isKnown))
@@ -210,7 +210,7 @@ Finding TemplateProver::checkMessages() {
                               : std::nullopt;
   bottleneck = chosen->bottleneck;
   hasFixedSites = chosen->hasFixedSites;
-  if (!chosen->isStable) {
+  if (!chosen->isPlacementProven) {
     makespan = std::nullopt;
     return {Finding::Kind::Unknown,
             "the order of messages may differ for larger M"};

@@ -21,7 +21,7 @@ struct TemplateProver {
   ProofArtifacts artifacts; ///< Of what shows it, if that is asked for.
 
   /// Whether data dependences alone exclude deadlock. Fails with a cycle.
-  proof::Finding checkDataOrder();
+  proof::Finding checkDataDependences();
   /// Whether the messages of all programs stay where those of n = 1 and 2 are,
   /// and arrive on all transports.
   proof::Finding checkMessages();
@@ -33,7 +33,7 @@ struct TemplateProver {
     std::vector<proof::Event> events;
     int64_t from;
   };
-  std::optional<Cycle> cycle = {}; ///< Of checkDataOrder().
+  std::optional<Cycle> cycle = {}; ///< Of checkDataDependences().
 
   // Of checkMessages():
   std::optional<Formula> makespan = {};     ///< On the first transport.
@@ -45,9 +45,9 @@ private:
   struct MessagePlan {
     proof::Template withMessages;
     bool hasFixedSites = true;
-    proof::Finding finding;       ///< Whether they arrive,
-    bool isStable = false;        ///< and stay where they are.
-    bool alwaysDeadlocks = false; ///< They arrive for no n.
+    proof::Finding finding;         ///< Whether they arrive,
+    bool isPlacementProven = false; ///< and stay where they are.
+    bool alwaysDeadlocks = false;   ///< They arrive for no n.
     std::vector<proof::OrderWitness> orderWitnesses;
     std::optional<proof::Times> times;       ///< On the first transport,
     std::optional<proof::Makespan> makespan; ///< with this makespan.

@@ -186,9 +186,9 @@ private:
     while (!ready.empty()) {
       result.push_back(ready.top());
       ready.pop();
-      for (uint32_t behind : next[result.back()])
-        if (--missing[behind] == 0)
-          ready.push(behind);
+      for (uint32_t successor : next[result.back()])
+        if (--missing[successor] == 0)
+          ready.push(successor);
     }
     return result;
   }

@@ -45,7 +45,7 @@ void evaluatePipes(const Schedule &schedule, const Location &layout,
                    const InstantiationContext &context);
 
 /// Evaluates the costs that declarations of actions tell, in units of those of
-/// F, which the model has told.
+/// F, which the model gives.
 void evaluateDeclaredCosts(const InstantiationContext &context);
 
 /// The value of a setting; 0, and a report, when it is none.

@@ -350,7 +350,7 @@ private:
         if (!link.lane.text.empty() && time != facts.costs.end())
           times[kind] += time->second;
       }
-    // Where a B is told, its I and W are told again.
+    // Where a B is given, its I and W are given again.
     __int128 sum = 0;
     for (const auto &[kind, time] : times) {
       uint8_t slots = head.kinds[kind].defines;

@@ -9,7 +9,7 @@ namespace ppcc::sema {
 
 /// What a layer says of itself.
 struct LayerFacts {
-  /// What is told of, with the name of a node.
+  /// What a cost is of, with the name of a node.
   using Key = std::tuple<Cost, KindId, StringRef>;
   std::map<Key, int64_t> costs;
   std::optional<std::vector<Tensor>> gives;
@@ -17,7 +17,7 @@ struct LayerFacts {
   std::vector<const ast::ChainStmt *> chains;
 
   bool hasChain(StringRef mnemonic) const;
-  /// What is told of whole actions.
+  /// The costs of whole actions.
   std::map<KindId, Time> times() const;
 };
 
@@ -46,8 +46,8 @@ struct ModelPartition {
 };
 
 /// Evaluates the layers and cuts them as `layout` or the model says: evenly
-/// unless told. Adds what stages take as sums over their layers, the letters of
-/// their layers, and the edges between parts. Nothing for a model without
+/// unless given. Adds what stages take as sums over their layers, the letters
+/// of their layers, and the edges between parts. Nothing for a model without
 /// layers, and after a report. O(layers + stages) for each number of stages
 /// that pipes have, times log(times) where costs are to be even.
 std::optional<ModelPartition>

@@ -99,9 +99,9 @@ private:
     step = nextAdmitted(from + 1) - from;
     if (!first || !at(from + step))
       return std::nullopt;
-    constexpr size_t maxProofs = 4, maxWrong = 50;
+    constexpr size_t maxProofs = 4, maxRefuted = 50;
     std::vector<PeriodicOrder> periodicOrders;
-    size_t right = 0, wrong = 0;
+    size_t proven = 0, refuted = 0;
     SearchOptions options;
     options.budget = context.left();
     options.refines = false;
@@ -110,12 +110,12 @@ private:
       if (!periodicOrder)
         return false;
       if (provesAll) {
-        if (right == maxProofs || wrong == maxWrong ||
+        if (proven == maxProofs || refuted == maxRefuted ||
             (!periodicOrders.empty() &&
              !(*periodicOrder < periodicOrders.back())))
           return false;
         bool isValid = prove(*periodicOrder);
-        ++(isValid ? right : wrong);
+        ++(isValid ? proven : refuted);
         if (!isValid)
           return false;
       }

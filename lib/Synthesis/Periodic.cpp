@@ -7,7 +7,7 @@
 // scheduling (Rau, "Iterative modulo scheduling", MICRO 1994) those of later
 // microbatches, or groups, repeat at an initiation interval. The decoder
 // prefers actions with small keys, and places W (weight gradients) by the
-// genome's WaitPolicy. The 8 best genomes of distinct value are kept; once
+// genome's WeightPolicy. The 8 best genomes of distinct value are kept; once
 // there are 8, a third of the candidates are new, the rest mutants of those.
 // If there are many microbatches, genomes are screened on few of them.
 // Invariant: every order comes from the decoder, so a bad genome gives a slow
@@ -30,7 +30,7 @@ namespace {
 
 /// The parameters of a periodic order. A chunk is the index of a stage among
 /// those of its rank.
-struct Genome : WaitPolicy {
+struct Genome : WeightPolicy {
   bool onGrid = false;   ///< Plan each action as one slot, whatever its time.
   bool isStrict = false; ///< Idle rather than run past a smaller key.
   /// Indexed by 2 * chunk + (part == I), in slots if `onGrid`, else in halves.
@@ -112,7 +112,7 @@ public:
 
   Policy policyOf(const Genome &genome) const {
     Policy policy;
-    static_cast<WaitPolicy &>(policy) = genome;
+    static_cast<WeightPolicy &>(policy) = genome;
     policy.prefer = Policy::Prefer::Keys;
     policy.isStrict = genome.isStrict;
     policy.keys.resize(problem.numOps());
@@ -135,10 +135,11 @@ public:
             genome.onGrid ? slotTime : problem.time[edge.op] + edge.latency;
         Time unit = genome.onGrid ? slotTime : slotTime / 2;
         unsigned gene = 2 * chunkOf[s] + (part == I);
-        bool isHop = partOf(edge.op) == part && chunkOf[from] == chunkOf[s];
-        Time extra = unit * (isHop ? genome.chunkDelays[gene]
-                                   : genome.otherDelays[gene]);
-        if (!isHop && partOf(edge.op) == part)
+        bool isSameChunk =
+            partOf(edge.op) == part && chunkOf[from] == chunkOf[s];
+        Time extra = unit * (isSameChunk ? genome.chunkDelays[gene]
+                                         : genome.otherDelays[gene]);
+        if (!isSameChunk && partOf(edge.op) == part)
           extra += std::max<Time>(0, groupSpan -
                                          timeInChunk(from, part, policy.keys));
         if (partOf(edge.op) != part && problem.sources(op).size() > 1)
@@ -221,17 +222,17 @@ void synthesis::searchPeriodic(Pool &pool) {
   Workload fewer = problem.load;
   uint32_t maxMicrobatches =
       problem.numRanks() + (problem.numRanks() + 1) / 2 + 2;
-  bool screens = false;
+  bool isScreening = false;
   for (Workload::Stage &stage : fewer.stages)
     if (stage.microbatches > maxMicrobatches + maxMicrobatches / 2) {
       stage.microbatches = maxMicrobatches;
-      screens = true;
+      isScreening = true;
     }
   Problem small(fewer, problem.objective, problem.plan);
   SearchOptions unbounded;
   unbounded.budget = ~uint64_t(0);
   Pool screen(small, unbounded);
-  Pool &trial = screens ? screen : pool;
+  Pool &trial = isScreening ? screen : pool;
 
   Periodic periodic(problem);
   struct Candidate {
@@ -251,7 +252,7 @@ void synthesis::searchPeriodic(Pool &pool) {
     Policy policy = periodic.policyOf(genome);
     uint64_t before = trial.actions;
     auto value = trial.decode(policy, order);
-    if (screens) {
+    if (isScreening) {
       pool.actions += trial.actions - before;
       ++pool.evaluations;
     }
@@ -268,7 +269,7 @@ void synthesis::searchPeriodic(Pool &pool) {
       if (kept.size() > maxKept)
         kept.pop_back();
     }
-    if (!screens)
+    if (!isScreening)
       pool.offer(order, *value, &policy);
     // Within half a percent of the best, too.
     else if (isGood || *value <= kept.front().value + kept.front().value / 200)

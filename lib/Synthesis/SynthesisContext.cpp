@@ -147,7 +147,7 @@ bool SynthesisContext::checkMemoryBalance(const Workload &load) {
   return true;
 }
 
-/// Whether the sums of all times, and the number of actions, can be told.
+/// Whether the sums of all times, and the number of actions, fit their types.
 bool SynthesisContext::fits(const Workload &load) {
   decimal::Sum time = 0, actions = 0;
   for (const Workload::Stage &stage : load.stages) {
@@ -194,7 +194,7 @@ bool SynthesisContext::fitsMemory(const Problem &problem) {
 }
 
 /// What was asked for on the command line, so that the schedule by itself
-/// takes what is told of it.
+/// takes what is reported of it.
 static std::vector<std::string> commSettings(const CommRequest &comm,
                                              std::optional<CommOrder> chosen) {
   std::vector<std::string> settings;

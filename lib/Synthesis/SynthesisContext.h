@@ -64,7 +64,7 @@ public:
                       std::optional<CommOrder> comm) const;
   /// Fills in what the compiled program takes and holds.
   bool measure(const Problem &problem, SynthesisResult &result);
-  /// What is told of it at the top of its text, in lines of comment.
+  /// What is said of it at the top of its text, in lines of comment.
   std::string commentOf(const SynthesisResult &result) const;
 
   Workload::Backward backward() const {

@@ -47,7 +47,7 @@ private:
 };
 
 /// LibTorch asks its engine what is to be done with what it saves; the default
-/// of C++ cannot be told.
+/// of C++ is not public.
 class RecordingEngine : public Engine {
 public:
   std::unique_ptr<SavedVariableHooks>

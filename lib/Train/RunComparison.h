@@ -1,4 +1,4 @@
-// Compares what a pipelined run has told with one without a pipeline.
+// Compares what a pipelined run reports with one without a pipeline.
 #pragma once
 
 #include "Messages.h"
@@ -20,7 +20,7 @@ uint32_t microbatchesEnd(const rt::Program &program);
 
 /// Puts the losses of microbatches together, from whoever tells them. The loss
 /// of a step is their mean, summed by microbatch, so that it is the same to the
-/// bit whoever told what.
+/// bit whoever reported what.
 class LossCurve {
 public:
   explicit LossCurve(uint64_t numMicrobatches)
@@ -39,7 +39,7 @@ private:
   std::map<uint64_t, std::map<uint32_t, double>> steps;
 };
 
-/// All that the workers of a run have told.
+/// All that the workers of a run have reported.
 struct RunResult {
   std::vector<StepLosses> losses;
   std::vector<Gradient> gradients;

@@ -94,11 +94,11 @@ private:
   /// where one member is waited for and another waits, or of all. False when
   /// there are none.
   static bool splitBatches(const Program &fused,
-                           ArrayRef<EventGraph::Block> cycle, bool onlyCauses,
-                           BitVector &batchStarts) {
+                           ArrayRef<EventGraph::BlockedAction> cycle,
+                           bool onlyCauses, BitVector &batchStarts) {
     bool found = false;
     ActionId awaited = cycle.back().need.row;
-    for (const EventGraph::Block &block : cycle) {
+    for (const EventGraph::BlockedAction &block : cycle) {
       uint32_t end = block.unit + 1;
       while (end != fused.size() && fused.joined(ActionId(end)) &&
              !fused.kindOf(ActionId(end)).isCompute())

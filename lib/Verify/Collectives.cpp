@@ -97,7 +97,7 @@ private:
       return;
     std::vector<ActionId> heads;
     std::vector<RankId> ranks;
-    for (const EventGraph::Block &block : graph.shortestCycle()) {
+    for (const EventGraph::BlockedAction &block : graph.shortestCycle()) {
       heads.push_back(origins[block.blocked.value]);
       ranks.push_back(program.rankOf(heads.back()));
     }

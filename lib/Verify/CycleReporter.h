@@ -24,7 +24,7 @@ protected:
   std::vector<RankId> ranks() const {
     std::vector<RankId> ranks;
     DenseSet<uint32_t> seen;
-    for (const EventGraph::Block &block : cycle)
+    for (const EventGraph::BlockedAction &block : cycle)
       if (seen.insert(rankOf(block.blocked)).second)
         ranks.push_back(program.rankOf(block.blocked));
     return ranks;
@@ -32,8 +32,8 @@ protected:
   /// Calls `add(i)`, which adds a note, for each member of the cycle; for the
   /// last one, after a note about `things`, when there are very many.
   template <class Add>
-  void forEachHop(DiagnosticEngine::Builder &builder, StringRef things,
-                  Add add) const {
+  void forEachWait(DiagnosticEngine::Builder &builder, StringRef things,
+                   Add add) const {
     for (size_t i = 0; i != cycle.size(); ++i) {
       if (cycle.size() > maxHops && i == maxHops - 1) {
         builder.note({}, "and so on over {} more {}", cycle.size() - maxHops,
@@ -45,7 +45,7 @@ protected:
   }
 
   const EventGraph &graph;
-  std::vector<EventGraph::Block> cycle;
+  std::vector<EventGraph::BlockedAction> cycle;
 };
 
 } // namespace ppcc

@@ -27,7 +27,7 @@ public:
       return;
     }
     auto builder = report<diag::RanksWaitInCycle>(first, rankList(ranks()));
-    forEachHop(builder, "ranks", [&](size_t i) { addHop(builder, i); });
+    forEachWait(builder, "ranks", [&](size_t i) { noteWait(builder, i); });
     ActionId last = cycle.back().need.row;
     if (last != first)
       builder.note(place(last), "rank {} runs {}{}", rankOf(last),
@@ -47,7 +47,7 @@ private:
 
   /// Rank i runs what rank i - 1 waits for only after an action that waits for
   /// rank i + 1.
-  void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
+  void noteWait(DiagnosticEngine::Builder &builder, size_t i) const {
     ActionId blocked = cycle[i].blocked, needed = cycle[i].need.row,
              awaited = i == 0 ? blocked : cycle[i - 1].need.row;
     std::string waits =

@@ -28,7 +28,7 @@ public:
 
   void reportCycle() const {
     auto builder = headline();
-    forEachHop(builder, "actions", [&](size_t i) { addHop(builder, i); });
+    forEachWait(builder, "actions", [&](size_t i) { noteWait(builder, i); });
     ActionId last = cycle.back().need.row;
     std::string how = relation(last, cycle[0].blocked);
     if (!how.empty())
@@ -57,8 +57,8 @@ private:
 
   /// Notes edge i of the cycle: what its blocked action waits for, and, but for
   /// the first edge, why that blocks the action that edge i - 1 waits for.
-  void addHop(DiagnosticEngine::Builder &builder, size_t i) const {
-    const EventGraph::Block &block = cycle[i];
+  void noteWait(DiagnosticEngine::Builder &builder, size_t i) const {
+    const EventGraph::BlockedAction &block = cycle[i];
     std::string what = withPhase(block.blocked);
     ActionId awaited = cycle[i == 0 ? 0 : i - 1].need.row;
     std::string how = i == 0 ? "" : relation(awaited, block.blocked);
@@ -133,9 +133,10 @@ Pass ppcc::verifyTransport(std::vector<Transport> transports) {
     const MessageIndex *messages = messagesOf(program, context);
     if (!messages || !checkPairs(program, *messages, context))
       return;
-    bool inOrder = firstMismatches(program, *messages).empty();
+    bool isPostedInOrder = firstMismatches(program, *messages).empty();
     for (const Transport &transport : transports)
-      if (checkDeadlockFree(program, *messages, transport, context) && inOrder)
+      if (checkDeadlockFree(program, *messages, transport, context) &&
+          isPostedInOrder)
         context.proven.push_back(transport.name);
   });
 }

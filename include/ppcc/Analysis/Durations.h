@@ -12,8 +12,9 @@ namespace ppcc {
 /// an edge between ranks takes no time. Where nodes have costs, actions and
 /// groups take what their nodes do on the lanes; see NodeOrders. A message
 /// takes the latency of its edge and, where a bandwidth is given, its bytes
-/// divided by that; the bytes follow from the tensors of the edge where nobody
-/// told them. What scales say of microbatches is multiplied. O(kinds * stages
+/// divided by that; the bytes follow from the tensors of the edge where they
+/// are not given. What scales say of microbatches is multiplied. O(kinds *
+/// stages
 /// + edges with tensors + settings) to make; it does not follow changes of the
 /// program, which stays where it is.
 class Durations {

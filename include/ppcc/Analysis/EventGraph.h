@@ -16,7 +16,7 @@ public:
 
   /// A unit at the head of its queues that cannot go on, and one thing that it
   /// waits for.
-  struct Block {
+  struct BlockedAction {
     uint32_t unit;    ///< Its first row.
     ActionId blocked; ///< Its member that waits.
     Need need;
@@ -25,9 +25,9 @@ public:
   };
   /// All that blocks the program, sorted by unit, after a run() that gave
   /// false. The messages are paired.
-  std::vector<Block> blocks();
+  std::vector<BlockedAction> blocks();
   /// The shortest cycle of them, as WaitCycle.h has it.
-  std::vector<Block> shortestCycle();
+  std::vector<BlockedAction> shortestCycle();
 
   /// Whether a row has started, in that run.
   bool hasStarted(ActionId row) const { return state(row) != Waiting; }

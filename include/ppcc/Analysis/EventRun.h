@@ -27,16 +27,20 @@ namespace ppcc {
 struct NoClock {
   static constexpr bool isTimed = false;
   struct Moment {};
-  void begin(ActionId, Moment) {}
-  void complete(ActionId, Moment) {}
-  void end(ActionId, Moment) {}
-  Moment started(ActionId, Moment) const { return {}; }
-  Moment completed(ActionId) const { return {}; }
+  void setStart(ActionId, Moment) {}
+  /// When a member of a running unit is through; the unit ends with its last.
+  void setCompletion(ActionId, Moment) {}
+  /// When what waits for the action may go on.
+  void setEnd(ActionId, Moment) {}
+  Moment startOf(ActionId, Moment) const { return {}; }
+  Moment completionOf(ActionId) const { return {}; }
   void wait(Moment &, ActionId, Time) const {}
-  static Moment free(Moment, ActionId) { return {}; }
+  /// When a queue begins its next unit after one that has ended.
+  static Moment freeAfter(Moment, ActionId) { return {}; }
   static Moment later(Moment, Moment) { return {}; }
-  static Moment joined(Moment, Moment) { return {}; }
-  static Moment after(Moment, Time) { return {}; }
+  /// The latest start so far of what starts together; the first has no cause.
+  static Moment laterOrFirst(Moment, Moment) { return {}; }
+  static Moment plus(Moment, Time) { return {}; }
   bool hasHookOffsets() const { return false; }
   Time early(ActionId) const { return 0; }
   Time late(ActionId) const { return 0; }
@@ -88,18 +92,18 @@ public:
     times.ends.resize(program.size());
   }
 
-  void begin(ActionId row, Moment start) { times.starts[row.value] = start; }
-  void complete(ActionId, Moment) {}
-  void end(ActionId row, Moment at) { times.ends[row.value] = at; }
-  Moment started(ActionId row, Moment) const { return times.starts[row.value]; }
-  Moment completed(ActionId) const { return 0; }
+  void setStart(ActionId row, Moment start) { times.starts[row.value] = start; }
+  void setCompletion(ActionId, Moment) {}
+  void setEnd(ActionId row, Moment at) { times.ends[row.value] = at; }
+  Moment startOf(ActionId row, Moment) const { return times.starts[row.value]; }
+  Moment completionOf(ActionId) const { return 0; }
   void wait(Moment &ready, ActionId row, Time delay) const {
     ready = std::max(ready, times.ends[row.value] + delay);
   }
-  static Moment free(Moment end, ActionId) { return end; }
+  static Moment freeAfter(Moment end, ActionId) { return end; }
   static Moment later(Moment a, Moment b) { return std::max(a, b); }
-  static Moment joined(Moment a, Moment b) { return std::max(a, b); }
-  static Moment after(Moment moment, Time time) { return moment + time; }
+  static Moment laterOrFirst(Moment a, Moment b) { return std::max(a, b); }
+  static Moment plus(Moment moment, Time time) { return moment + time; }
   bool hasHookOffsets() const { return false; }
   Time early(ActionId) const { return 0; }
   Time late(ActionId) const { return 0; }
@@ -363,14 +367,14 @@ template <class Clock> void EventRun<Clock>::start(uint32_t number) {
   if (collective)
     ; // It takes its time once all have come.
   else if ((info.isCollective() || info.isAsync()) && !model.inProgramOrder)
-    queue.unitEnd = clock.after(queue.ready, clock.time(begin));
+    queue.unitEnd = clock.plus(queue.ready, clock.time(begin));
   else if (!hasStreams || info.isCompute())
     queue.unitEnd =
-        clock.after(queue.ready, clock.time(begin, ActionId(queue.end)));
+        clock.plus(queue.ready, clock.time(begin, ActionId(queue.end)));
   bool posts = model.transport && (groups.hasGroups() || !info.isCompute());
   forEachMember(queue, [&](ActionId row) {
     setState(row, Started);
-    clock.begin(row, queue.ready);
+    clock.setStart(row, queue.ready);
     queue.open += posts && !isCompute(row);
   });
   if (collective)
@@ -388,11 +392,11 @@ template <class Clock> void EventRun<Clock>::start(uint32_t number) {
 template <class Clock>
 void EventRun<Clock>::join(uint32_t collective, uint32_t number, ActionId row) {
   CollectiveState &state = collectives[collective];
-  Moment start = clock.started(row, queues[number].ready);
-  state.latest = clock.joined(state.latest, start);
+  Moment start = clock.startOf(row, queues[number].ready);
+  state.latest = clock.laterOrFirst(state.latest, start);
   if (--state.open == 0)
     for (ActionId member : index.rules().members(collective))
-      complete(member, clock.after(state.latest, clock.time(member)));
+      complete(member, clock.plus(state.latest, clock.time(member)));
 }
 
 /// Lets a message go on one end of which has started, and those that wait for
@@ -424,7 +428,7 @@ template <class Clock> void EventRun<Clock>::post(ActionId row) {
 template <class Clock>
 typename EventRun<Clock>::Moment EventRun<Clock>::startOf(ActionId row) const {
   if constexpr (Clock::isTimed)
-    return clock.started(row, queues[ownerOf(row)].ready);
+    return clock.startOf(row, queues[ownerOf(row)].ready);
   return {};
 }
 
@@ -438,15 +442,15 @@ typename EventRun<Clock>::Moment EventRun<Clock>::endOf(ActionId row, Ends ends,
     return {};
   Moment start = startOf(row);
   if (model.transport->sendWait == SendWait::Receive)
-    return clock.after(clock.later(startOf(ends.send), startOf(ends.recv)),
-                       duration);
+    return clock.plus(clock.later(startOf(ends.send), startOf(ends.recv)),
+                      duration);
   if (row == ends.recv)
-    return clock.later(start, clock.after(state(ends.send) == Started
-                                              ? endOf(ends.send, ends, duration)
-                                              : clock.completed(ends.send),
-                                          duration));
+    return clock.later(start, clock.plus(state(ends.send) == Started
+                                             ? endOf(ends.send, ends, duration)
+                                             : clock.completionOf(ends.send),
+                                         duration));
   auto need = endNeed(row, ends);
-  return need && met(*need) ? clock.later(start, clock.completed(need->row))
+  return need && met(*need) ? clock.later(start, clock.completionOf(need->row))
                             : start;
 }
 
@@ -454,7 +458,7 @@ typename EventRun<Clock>::Moment EventRun<Clock>::endOf(ActionId row, Ends ends,
 template <class Clock> void EventRun<Clock>::complete(ActionId row, Moment at) {
   uint32_t number = ownerOf(row);
   setState(row, Completed);
-  clock.complete(row, at);
+  clock.setCompletion(row, at);
   queues[number].unitEnd = clock.later(queues[number].unitEnd, at);
   close(number);
 }
@@ -481,7 +485,7 @@ template <class Clock> void EventRun<Clock>::finish(uint32_t number) {
 }
 
 template <class Clock> void EventRun<Clock>::end(ActionId row, Moment at) {
-  clock.end(row, at);
+  clock.setEnd(row, at);
   bool hadWaiters = states[row.value] & hasWaiters;
   states[row.value] = Ended;
   recordResult(row);
@@ -495,7 +499,7 @@ template <class Clock> void EventRun<Clock>::end(ActionId row, Moment at) {
 /// Goes to the unit after that of `row`, which ended.
 template <class Clock>
 void EventRun<Clock>::advance(uint32_t number, ActionId row, Moment at) {
-  queues[number].free = clock.free(at, row);
+  queues[number].free = clock.freeAfter(at, row);
   queues[number].last = row.value;
   enter(number, nextInQueue(number, row));
   if (number != running)

@@ -16,7 +16,7 @@ template <class Number> struct SymbolicValue {
 /// What expressions see and are worth, and what statements do. `Numbers`
 /// answers questions to its numbers: isNonNegative, isZero, product, quotient,
 /// remainder, constant. Where an answer is not one for all that they stand for,
-/// it does not come back, as from `refuse`, which is told whether the schedule
+/// it does not come back, as from `refuse`, which learns whether the schedule
 /// is wrong.
 template <class AbstractDomain> class SymbolicEvaluator {
 public:

@@ -165,7 +165,7 @@ public:
   ArrayRef<KindInfo> rows() const { return kinds; }
   IdRange<KindId> ids() const { return firstIds<KindId>(size()); }
 
-  /// The kind with these letters.
+  /// The kind with this mnemonic.
   std::optional<KindId> find(StringRef mnemonic) const;
   /// The kind of this class that defines exactly these slots.
   std::optional<KindId> find(KindClass kindClass, uint8_t defines) const;
@@ -175,7 +175,7 @@ public:
 
   /// The largest number of kinds.
   static constexpr size_t maxKinds = 0x100;
-  /// Adds a declared kind; its letters are new.
+  /// Adds a declared kind; its mnemonic is new.
   KindId declare(KindInfo info) {
     assert(kinds.size() < maxKinds && info.isDeclared());
     kinds.push_back(std::move(info));
@@ -187,7 +187,7 @@ public:
   ArrayRef<KindInfo> declaredRows() const {
     return rows().drop_front(numBuiltIn);
   }
-  /// The letters of all that compute.
+  /// The mnemonics of all that compute.
   std::vector<StringRef> computeMnemonics() const;
 
   /// The names of the lanes: `compute`, `comm`, `none`, and those that
@@ -211,8 +211,7 @@ public:
   }
 
 private:
-  std::vector<std::string>
-      prunedMnemonics; ///< The letters of those that compute.
+  std::vector<std::string> prunedMnemonics; ///< Of those that compute.
   std::vector<KindInfo> kinds;
   std::vector<std::string> laneNames{"compute", "comm", "none"};
   size_t numBuiltIn;

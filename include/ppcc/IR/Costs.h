@@ -160,7 +160,7 @@ struct CostModel {
     settings.push_back({what, kind, {}, {}, {value}});
   }
 
-  /// Lets what is told in forwards follow what F takes in each of the pipes.
+  /// Lets what is given in forwards follow what F takes in each of the pipes.
   /// O(settings * those in forwards).
   void resolveForwardMultiples(const KindTable &kinds, size_t numPipes);
   /// Whether the amounts that built-in actions take are given; else F takes 1.

@@ -22,7 +22,7 @@ public:
             SourceRange at) {
     current.push_back({KindId(), 0, member, name.str(), at});
   }
-  /// Adds the kind that is being declared; its letters are new.
+  /// Adds the kind that is being declared; its mnemonic is new.
   KindId declare(KindInfo info);
   /// Finds the kinds that were named, when all are declared. `unknown` reports
   /// a name that no kind has.
@@ -64,8 +64,7 @@ private:
 /// underscores, one at least.
 bool isIdentifier(StringRef text);
 
-/// Whether a kind may have these letters: letters and underscores, one at
-/// least.
+/// Whether this can be a mnemonic: letters and underscores, one at least.
 bool isKindName(StringRef mnemonic);
 /// Whether a program may declare a kind of this name: texts have no other
 /// meaning for it.
@@ -89,7 +88,7 @@ struct StringInterner {
   }
 };
 
-/// The end of a message about unknown letters: what they may have been meant
+/// The end of a message about an unknown mnemonic: what it may have been meant
 /// to be.
 std::string kindHint(const KindTable &kinds, StringRef mnemonic);
 

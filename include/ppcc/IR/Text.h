@@ -52,7 +52,7 @@ struct FamilyHeaders {
   std::vector<FamilyHeader> families; ///< Not none.
 };
 
-/// Whether families follow the head of a program, as far as that can be told.
+/// Whether families follow the head of a program, as far as that can be seen.
 bool hasFamilies(uint32_t file, const SourceManager &sources);
 /// What the text says of its families, or reports of what is wrong with it.
 std::optional<FamilyHeaders> parseFamilies(uint32_t file,

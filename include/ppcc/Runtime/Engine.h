@@ -12,8 +12,9 @@ namespace ppcc::rt {
 /// and run the same, in the same order. The stage, the endpoint and the linked
 /// program must stay where they are.
 ///
-/// Its functions throw Error; then the other ranks have been told, and end too,
-/// unless it is a ProgramMismatch, which leaves the session without a program.
+/// Its functions throw Error; then the other ranks have been notified, and end
+/// too, unless it is a ProgramMismatch, which leaves the session without a
+/// program.
 template <Stage S, Endpoint<typename S::Value> E> class Session {
 public:
   Session(const Program &program, S &stage, E &endpoint,

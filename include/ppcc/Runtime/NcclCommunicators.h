@@ -26,7 +26,7 @@ struct NcclOptions {
   /// How long aborted communicators may take to stop.
   milliseconds abortTimeout = std::chrono::seconds(1);
   /// How ranks hear of a failure: NCCL does not tell those that wait. `raise`
-  /// tells all others, `heard` gives what another rank has told; several
+  /// tells all others, `heard` gives what another rank has said; several
   /// threads call it. Without them the others end after their timeout.
   std::function<void(const std::string &)> broadcastFailure;
   std::function<std::optional<std::string>()> peerFailure;
@@ -212,11 +212,11 @@ private:
 
   [[noreturn]] void throwAborted(const std::string &text) {
     bool missedHeartbeat = comms->isAborted && !comms->why;
-    if (std::optional<std::string> told; !missedHeartbeat &&
-                                         options.peerFailure &&
-                                         (told = options.peerFailure())) {
+    if (std::optional<std::string> failure; !missedHeartbeat &&
+                                            options.peerFailure &&
+                                            (failure = options.peerFailure())) {
       failedByPeer = true;
-      throw PeerFailed{*told};
+      throw PeerFailed{*failure};
     }
     if (comms->isRemote)
       throw PeerFailed{text};

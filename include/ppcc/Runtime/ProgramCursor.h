@@ -129,7 +129,7 @@ public:
     }
   }
 
-  const Operation *current = nullptr; ///< Errors are told of this one.
+  const Operation *current = nullptr; ///< Errors name this one.
 
 private:
   void enter(size_t number) {

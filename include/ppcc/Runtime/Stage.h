@@ -44,13 +44,13 @@ struct ActionContext {
   uint16_t phase() const { return program->ranks[rank].row(row).phase(); }
   /// Index into Program::sites.
   uint32_t site() const { return program->ranks[rank].row(row).site; }
-  /// The letters of the action, such as `F` or `REDUCE_GRAD`.
+  /// The mnemonic of the action, such as `F` or `REDUCE_GRAD`.
   const char *mnemonic() const { return program->kinds[kind].mnemonic; }
   /// False of a declared action of a stage or a rank.
   bool hasMicrobatch() const { return microbatch != Row::noMicrobatch; }
   /// Whether the stage reads the model's input: it has no other source.
   bool isFirst() const { return !program->pipes[pipe].hasSources(stage); }
-  /// Whether the loss is behind the stage: no other reads its output. A pipe
+  /// Whether the loss follows the stage: no other reads its output. A pipe
   /// may have several.
   bool isLast() const { return !program->pipes[pipe].hasReaders(stage); }
 };
@@ -111,14 +111,14 @@ struct StageHooks {
 /// `outputGrad` is null at a last stage, else the stage's own to change. A
 /// backward returns the gradient of its input, which every stage that it read
 /// gets; where those differ it returns a std::vector<Value>, one for each, in
-/// the order of `inputs`. `perform` does what the program declares; the letters
-/// of the work say what. What an action moves to another rank, one of them
-/// gives, and the other takes before it does more of that work; `work.rank`
-/// tells which of them hosts the stage. `add` sums the gradients from several
-/// readers (otherwise `sum += gradient`). `overlap` runs both halves of an
-/// overlap group of a forward and a backward, in what turns it likes
-/// (Interleave.h), or gives false and leaves them to the engine. Functions that
-/// a program does not call can be left out.
+/// the order of `inputs`. `perform` does what the program declares; the
+/// mnemonic of the work says what. What an action moves to another rank, one of
+/// them gives, and the other takes before it does more of that work;
+/// `work.rank` tells which of them hosts the stage. `add` sums the gradients
+/// from several readers (otherwise `sum += gradient`). `overlap` runs both
+/// halves of an overlap group of a forward and a backward, in what turns it
+/// likes (Interleave.h), or gives false and leaves them to the engine.
+/// Functions that a program does not call can be left out.
 template <class T>
 concept Stage = std::is_default_constructible_v<typename T::Value> &&
                 std::is_move_assignable_v<typename T::Value> &&

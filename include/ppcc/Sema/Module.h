@@ -191,7 +191,7 @@ struct LayerRun {
 struct PartDecl {
   ast::Identifier name{}; ///< Empty for a model without parts.
   SourceRange range{};
-  const ast::StagesItem *stages = nullptr; ///< How many, if that is told.
+  const ast::StagesItem *stages = nullptr; ///< How many, if that is given.
   std::vector<LayerRun> runs{};
   std::vector<uint32_t> reads{}; ///< Other parts.
   bool isByCost = false;         ///< How it is cut.

@@ -6,7 +6,7 @@
 namespace ppcc::synthesis {
 
 /// When a rank does a W, or waits for a gradient.
-struct WaitPolicy {
+struct WeightPolicy {
   /// In quarters of its time: a W is begun only when nothing that is on its way
   /// comes sooner.
   uint32_t weightGap = 0;
@@ -20,7 +20,7 @@ struct WaitPolicy {
 };
 
 /// What a rank does next when it could do several things.
-struct Policy : WaitPolicy {
+struct Policy : WeightPolicy {
   enum class Prefer : uint8_t { Gradients, Forwards, Alternate, Keys };
 
   Prefer prefer = Prefer::Gradients;

@@ -17,7 +17,7 @@ struct SearchOptions {
   /// Of policies, only those count that this agrees to; asked about those that
   /// would be among the best. What it simulates it adds to the actions.
   std::function<bool(const Policy &, uint64_t &actions)> accepts;
-  /// Told of each improvement.
+  /// Called at each improvement.
   std::function<void(Time best, Time bound)> onBest;
 };
 

@@ -18,7 +18,7 @@ struct SweepPoint {
 };
 
 /// Looks for the best order for each limit, ascending, each with what was found
-/// below it. `note` is told of each limit before. Nothing after reports.
+/// below it. `note` is called with each limit before. Nothing after reports.
 std::optional<std::vector<SweepPoint>>
 sweepLimits(const SynthesisRequest &request, ArrayRef<Amount> limits,
             Session &session, function_ref<void(Amount)> note);

@@ -23,7 +23,8 @@ struct SynthesisRequest {
   std::vector<synthesis::Order> initialOrders; ///< The same, if they fit.
   std::string name = "found";                  ///< Of the schedule.
   /// The parameter that stands for the microbatches, for an order that does for
-  /// each number of them; what is told is about the number that it is given.
+  /// each number of them; what is reported is about the number that it is
+  /// given.
   std::string free;
   /// Of the model, in the notation of a layout without bars, or `model` for
   /// those that it has; how many each stage gets is looked for, too. Else
@@ -32,7 +33,7 @@ struct SynthesisRequest {
   /// Of actions that are simulated; none for what takes about a second.
   std::optional<uint64_t> budget;
   const std::atomic<bool> *stop = nullptr;
-  /// Told of each improvement: what takes it, and the bound.
+  /// Called at each improvement: what takes it, and the bound.
   std::function<void(Time best, Time bound)> onBest;
 };
 
