@@ -176,12 +176,12 @@ def exchanges(program: ppcc.Program, rank: int) -> list[str]:
 
 def _of_action(program: ppcc.Program, action: ppcc.Action) -> list[str]:
     """The input of the first stage needs no gradient: there W does what B does elsewhere, but for the first exchange."""
-    letters, per_stage = action.op, SUITE["blocks"] // program.pipes[0].num_stages
+    op, per_stage = action.op, SUITE["blocks"] // program.pipes[0].num_stages
     numbers = range(2 * per_stage * action.stage, 2 * per_stage * (action.stage + 1))
-    if letters == "F":
+    if op == "F":
         return [f"F{number}" for number in numbers]
     does = ("B", "W") if action.stage == 0 else ("B", "I")
-    return [f"B{number}" for number in reversed(numbers) if number > 0] if letters in does else []
+    return [f"B{number}" for number in reversed(numbers) if number > 0] if op in does else []
 
 
 def compiled(case: Case, number: int) -> ppcc.Program:

@@ -31,8 +31,8 @@ def run(function: Callable[..., None], ranks: int, *args: Any) -> None:
                 _worker, (folder, ranks, function, args), nprocs=ranks, start_method="forkserver"
             )
         except (torch.multiprocessing.ProcessRaisedException, torch.multiprocessing.ProcessExitedException) as error:
-            told = sorted(Path(folder).glob("error-*"))
-            raise AssertionError(told[0].read_text() if told else str(error)) from None
+            errors = sorted(Path(folder).glob("error-*"))
+            raise AssertionError(errors[0].read_text() if errors else str(error)) from None
 
 
 def _worker(rank: int, folder: str, ranks: int, function: Callable[..., None], args: tuple[Any, ...]) -> None:

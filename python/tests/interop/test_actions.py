@@ -38,7 +38,7 @@ def compiled(name: str, rules: list[str], **params: int) -> ppcc.Program:
     return ppcc.compile(name, rules=rules, params=params)
 
 
-def letters(program: ppcc.Program) -> set[str]:
+def ops(program: ppcc.Program) -> set[str]:
     return {action.op for actions in program.actions for action in actions}
 
 
@@ -55,7 +55,7 @@ def run_keeping(rank: int, texts: list[str]) -> None:
         batch, target = make_batch(program.num_microbatches)
         result = Runtime(program, mine, loss_fn=loss_fn).step(batch, target=target)
         for stage, module in mine.items():
-            assert_same_gradients(module, wanted[stage], f"{program.name} {letters(program)}, rank {rank}, stage {stage}")
+            assert_same_gradients(module, wanted[stage], f"{program.name} {ops(program)}, rank {rank}, stage {stage}")
         for microbatch, loss in result.losses.items():
             assert abs(float(loss - losses[microbatch])) <= TOLERANCE
 
@@ -66,7 +66,7 @@ def test_gradients_do_not_depend_on_what_is_kept() -> None:
         for name in ("one_f_one_b", "zero_bubble_v", "interleaved_1f1b_overlap", "dualpipe")
         for rules in KEEPING
     ]
-    assert {"R", "RELEASE_OUT", "RELEASE_IN", "OFFLOAD", "RELOAD"} <= letters(programs[4])
+    assert {"R", "RELEASE_OUT", "RELEASE_IN", "OFFLOAD", "RELOAD"} <= ops(programs[4])
     spawn.run(run_keeping, RANKS, [program.json for program in programs])
 
 
@@ -250,7 +250,7 @@ def run_tied(rank: int, texts: list[str]) -> None:
         batch, target = make_batch(program.num_microbatches)
         runtime.step(batch, target=target)
         for stage, module in mine.items():
-            assert_same_gradients(module, wanted[stage], f"{program.name} {letters(program)}, rank {rank}, stage {stage}")
+            assert_same_gradients(module, wanted[stage], f"{program.name} {ops(program)}, rank {rank}, stage {stage}")
 
 
 def test_tied_weights_have_one_gradient() -> None:
@@ -369,8 +369,8 @@ def run_sharded(rank: int, texts: list[str]) -> None:
             for (name, got), want in zip(module.named_parameters(), wanted[stage].parameters(), strict=True):
                 assert got.grad is not None and want.grad is not None, f"{program.name} {stage} {name}"
                 difference = (got.grad.full_tensor() - want.grad).abs().max()  # type: ignore[attr-defined]
-                assert difference <= TOLERANCE, f"{program.name} {letters(program)}, stage {stage}: {name} is off by {difference}"
-        assert all(seen) and bool(seen) == ("PROBE" in letters(program))
+                assert difference <= TOLERANCE, f"{program.name} {ops(program)}, stage {stage}: {name} is off by {difference}"
+        assert all(seen) and bool(seen) == ("PROBE" in ops(program))
 
 
 def run_sharded_steps(rank: int, text: str) -> None:
@@ -459,7 +459,7 @@ def run_stepping(rank: int, texts: list[str]) -> None:
         for stage, module in mine.items():
             torch.optim.Adam(wanted[stage].parameters()).step()
             assert_same_weights(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
-        if "VALIDATE" not in letters(program):
+        if "VALIDATE" not in ops(program):
             continue
         # A loss that is no number: the ranks that cannot see it take their step back, too.
         before = [weight.detach().clone() for weight in weights]

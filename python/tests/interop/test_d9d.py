@@ -31,7 +31,7 @@ def programs() -> list[ppcc.Program]:
 
 
 class Stage(nn.Module):
-    """A stage as d9d wants it: with a second argument for all stages, and its shapes told."""
+    """A stage as d9d wants it: with a second argument for all stages, and with its shapes."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Ranks that have different programs are told before anything is sent."""
+"""Ranks that have different programs raise errors before anything is sent."""
 
 from __future__ import annotations
 

@@ -280,5 +280,5 @@ def test_no_thread_aborts_a_process_that_ends(how: str, codes: list[int], tmp_pa
         )
         for rank in range(2)
     ]
-    told = [process.communicate(timeout=240)[1] for process in ranks]
-    assert [process.returncode for process in ranks] == codes, told
+    stderrs = [process.communicate(timeout=240)[1] for process in ranks]
+    assert [process.returncode for process in ranks] == codes, stderrs

@@ -441,8 +441,8 @@ def run_refusals(rank: int) -> None:
     refused(plain, "1 stages, but the model 2 chunks", model=[chunk, chunk])
     refused(plain, "must be a list of 1", data_iterator=[iter([]), iter([])])
     refused(ppcc.compile("one_f_one_b", P=2, M=4, comm_order="none"), "no messages")
-    for rule, letters in [("recompute", "R"), ("offload", "OFFLOAD"), ("step", "STEP"), ("fsdp", "RESHARD")]:
-        refused(ppcc.compile("one_f_one_b", P=2, M=4, rules=rule), f"told to do `{letters}`")
+    for rule, op in [("recompute", "R"), ("offload", "OFFLOAD"), ("step", "STEP"), ("fsdp", "RESHARD")]:
+        refused(ppcc.compile("one_f_one_b", P=2, M=4, rules=rule), f"told to do `{op}`")
     refused(ppcc.compile_source(SKIPPING), "has other edges")
     refused(ppcc.compile("seq1f1b", P=2, M=2), "slices of one sequence, but Megatron would train each as a sample")
     run_refused_chunks(refused, chunk)

@@ -92,8 +92,8 @@ def gradients(rank: int, program: ppcc.Program, block: type[Experts]) -> list[Te
 
 def groups_of(program: ppcc.Program, rank: int) -> int:
     """With a forward and a backward."""
-    letters = [{action.op for action in group.actions} for group in program.groups(rank)]
-    return sum("F" in of and bool(of & {"B", "I"}) for of in letters)
+    ops = [{action.op for action in group.actions} for group in program.groups(rank)]
+    return sum("F" in of and bool(of & {"B", "I"}) for of in ops)
 
 
 def run_experts(rank: int, texts: list[str]) -> None:
@@ -162,10 +162,10 @@ class Simple(nn.Module):
         interleave(forward, backward)
 
 
-@pytest.mark.parametrize(("letters", "action"), [("F", "0F1"), ("B", "0B0")])
-def test_a_half_that_throws_ends_both(letters: str, action: str) -> None:
+@pytest.mark.parametrize(("op", "action"), [("F", "0F1"), ("B", "0B0")])
+def test_a_half_that_throws_ends_both(op: str, action: str) -> None:
     class Throws(Simple):
-        throws = letters
+        throws = op
 
     step_alone(Simple)
     for _ in range(3):

@@ -71,7 +71,7 @@ def run_part(process: int, case: Case, text: str, number: int, folder: str) -> N
         with torch.no_grad():
             weights[0].zero_()
         dcp.load({"train": state}, checkpoint_id=f"{folder}/{number}")
-    told: dict[str, Any] = {"losses": [], "norms": [], "left_out": []}
+    results: dict[str, Any] = {"losses": [], "norms": [], "left_out": []}
     for step in range(number * steps // runs, (number + 1) * steps // runs):
         assert runtime.optimizer is not None
         runtime.optimizer.zero_grad()
@@ -83,10 +83,10 @@ def run_part(process: int, case: Case, text: str, number: int, folder: str) -> N
             total += float(sum(result.losses.values()))
         stepped = runtime.step_optimizer() if result.stepped is None else result.stepped
         if not stepped:
-            told["left_out"].append(step)
-        told["losses"].append(total / (program.num_microbatches * copies))
-        told["norms"].append(None if runtime.grad_norm is None else float(runtime.grad_norm))
-        told.setdefault("exchanges", list(log))
+            results["left_out"].append(step)
+        results["losses"].append(total / (program.num_microbatches * copies))
+        results["norms"].append(None if runtime.grad_norm is None else float(runtime.grad_norm))
+        results.setdefault("exchanges", list(log))
     dcp.save({"train": state}, checkpoint_id=f"{folder}/{number + 1}")
     if case.get("evaluates") and number + 1 == runs:
         x, target = semantics.batch(case, semantics.EVALUATED)
@@ -95,8 +95,8 @@ def run_part(process: int, case: Case, text: str, number: int, folder: str) -> N
         runtime.set_program(forward)
         again = runtime.step(x, target=target, share_losses=True).losses
         assert all(map(torch.equal, evaluated.values(), again.values()))
-        told["evaluated"] = float(sum(evaluated.values())) / program.num_microbatches
-    Path(folder, f"told{number}-{process}").write_text(json.dumps(told))
+        results["evaluated"] = float(sum(evaluated.values())) / program.num_microbatches
+    Path(folder, f"results{number}-{process}").write_text(json.dumps(results))
 
 
 @pytest.mark.parametrize("case", SUITE["cases"], ids=lambda case: case["name"])
@@ -110,14 +110,14 @@ def test_case_matches_expected(case: Case) -> None:
             program = semantics.compiled(case, number)
             processes = program.num_ranks * copies
             spawn.run(run_part, processes, case, program.json, number, folder)
-            told = [json.loads(Path(folder, f"told{number}-{process}").read_text()) for process in range(processes)]
+            results = [json.loads(Path(folder, f"results{number}-{process}").read_text()) for process in range(processes)]
             # All ranks of a copy have all of its losses.
-            losses += map(sum, zip(*(told[copy * program.num_ranks]["losses"] for copy in range(copies)), strict=True))
-            norms += told[0]["norms"]
-            left_out += told[0]["left_out"]
-            assert all(one["left_out"] == told[0]["left_out"] for one in told)
+            losses += map(sum, zip(*(results[copy * program.num_ranks]["losses"] for copy in range(copies)), strict=True))
+            norms += results[0]["norms"]
+            left_out += results[0]["left_out"]
+            assert all(one["left_out"] == results[0]["left_out"] for one in results)
             if case.get("overlaps"):
-                assert [one["exchanges"] for one in told] == expected["exchanges"][number], program.name
+                assert [one["exchanges"] for one in results] == expected["exchanges"][number], program.name
     assert left_out == [step for step in range(SUITE["steps"]) if semantics.has_overflow(case, step)]
     for step, (got, want) in enumerate(zip(losses, expected["losses"], strict=True)):
         assert off(got, want) <= tolerance(case), f"step {step}: {got}, but {want}"
@@ -125,7 +125,7 @@ def test_case_matches_expected(case: Case) -> None:
         if case.get("clips") and wanted is not None:
             assert norm is not None and off(norm, wanted) <= tolerance(case), f"norm of step {step}: {norm}, but {wanted}"
     if case.get("evaluates"):
-        assert off(told[0]["evaluated"], expected["evaluated"]) <= tolerance(case)
+        assert off(results[0]["evaluated"], expected["evaluated"]) <= tolerance(case)
 
 
 @pytest.mark.parametrize("case", SUITE["cases"], ids=lambda case: case["name"])

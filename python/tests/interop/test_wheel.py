@@ -68,5 +68,5 @@ def test_the_page_on_megatron(tmp_path: Path) -> None:
     assert environment.run("python", "-c", where).startswith(str(environment.bin.parent))
     # One string: the launcher runs python -u, where each argument of print is a write of its own among those of other ranks.
     (environment.empty / "train.py").write_text(listing("megatron.md") + 'print(f"trained {len(losses)}")\n')
-    told = environment.run("python", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py")
-    assert told.count("trained 5") == 2
+    output = environment.run("python", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py")
+    assert output.count("trained 5") == 2

@@ -217,7 +217,7 @@ class _Plan:
         self.program = program
         self.placement = Placement(program)
         self.rank = rank
-        self.items = [group.actions for group in program.groups(rank)]
+        self.action_groups = [group.actions for group in program.groups(rank)]
         self.places = program.local_stages(rank)
         self.chunk_of = {(pipe.index, stage): chunk for chunk, (pipe, stage) in enumerate(self.places)}
         self.actions = program.actions[rank]
@@ -365,7 +365,7 @@ class _Step:
         self.device = _device(self.chunks)
         self.tokens = torch.zeros([], dtype=torch.int, device=self.device)
         self._stores: dict[int, list[Any]] = {}
-        self._held: dict[Key, _Stash] = {}
+        self._stashes: dict[Key, _Stash] = {}
         self._started: Counter[int] = Counter()
         self._messages = Messages(self.channels, self.device, self._receive_specs, self.headers, answered=False, acknowledges={})
         self._sync = GradSync(self.config, self.chunks, self.plan.reduces)
@@ -388,7 +388,7 @@ class _Step:
                         self.embeddings[chunk] = module
             self._sync.disable_grad_sync()
         with contextlib.nullcontext() if not self.forward_only else torch.no_grad():
-            for item in self.plan.items:
+            for item in self.plan.action_groups:
                 wanted = tuple(filter(_is_forward, item)) if self.forward_only else item
                 if wanted and wanted[0].kind.is_message:
                     self._post(wanted)
@@ -432,10 +432,10 @@ class _Step:
             return None
         return self._take((action.pipe.index, action.stage + 1, action.stage, action.microbatch), "backward")
 
-    def _send_input_gradients(self, action: Action, held: _Stash, gradient: Tensor | None) -> None:
-        if held.input is not None:
+    def _send_input_gradients(self, action: Action, stash: _Stash, gradient: Tensor | None) -> None:
+        if stash.input is not None:
             edge = (action.pipe.index, action.stage, action.stage - 1, action.microbatch)
-            self._messages.put(edge, (torch.zeros_like(held.input) if gradient is None else gradient,))
+            self._messages.put(edge, (torch.zeros_like(stash.input) if gradient is None else gradient,))
 
     # Actions.
 
@@ -467,8 +467,8 @@ class _Step:
                 output = graph_placeholder(output)
             else:
                 schedules.deallocate_output_tensor(output, True)
-        self._held[_key(action)] = _Stash(input_tensor, output)
-        self.peak_activations = max(self.peak_activations, len(self._held))
+        self._stashes[_key(action)] = _Stash(input_tensor, output)
+        self.peak_activations = max(self.peak_activations, len(self._stashes))
 
     def _forward_step(self, action: Action, chunk: int, input_tensor: Tensor | None, is_first: bool) -> Any:
         """Runs Megatron's forward step; returns the output and the number of tokens."""
@@ -502,13 +502,13 @@ class _Step:
         return None if kept is None else self._started[chunk] % self.plan.in_flight[chunk] >= kept
 
     def _backward(self, action: Action) -> None:
-        held = self._held[_key(action)]
+        stash = self._stashes[_key(action)]
         with self._adding(action):
-            self._send_input_gradients(action, held, self._backward_step(held, self._output_gradient(action)))
+            self._send_input_gradients(action, stash, self._backward_step(stash, self._output_gradient(action)))
             self._delayed_weights(action)
-        del self._held[_key(action)]
+        del self._stashes[_key(action)]
 
-    def _backward_step(self, held: _Stash, gradient: Tensor | None) -> Tensor | None:
+    def _backward_step(self, stash: _Stash, gradient: Tensor | None) -> Tensor | None:
         config = self.config
         if self.plan.has_split_backward and config.deallocate_pipeline_outputs:
             config = copy.copy(config)  # Stand-ins have a shape.
@@ -517,8 +517,8 @@ class _Step:
 
         given: Tensor | None = _call(
             schedules.backward_step,
-            held.input,
-            held.output,
+            stash.input,
+            stash.output,
             gradient,
             model_type=get_model_type(self.chunks[0]),
             config=config,
@@ -526,25 +526,25 @@ class _Step:
         return given
 
     def _backward_input(self, action: Action) -> None:
-        held = self._held[_key(action)]
+        stash = self._stashes[_key(action)]
         gradient = self._output_gradient(action)
         if self.config.delay_wgrad_compute:
-            self._send_input_gradients(action, held, self._backward_step(held, gradient))
+            self._send_input_gradients(action, stash, self._backward_step(stash, gradient))
             return
         with _timed(self.config, "backward-compute"):
-            output = held.output
+            output = stash.output
             if gradient is None:
                 output = output if self.config.grad_scale_func is None else self.config.grad_scale_func(output)
                 gradient = torch.ones_like(output)
-            inputs = [] if held.input is None else [held.input]
-            held.weights = _split.backward_input(self.chunks[self.plan.chunk(action)], inputs, [output], [gradient])
-        self._send_input_gradients(action, held, None if held.input is None else held.input.grad)
+            inputs = [] if stash.input is None else [stash.input]
+            stash.weights = _split.backward_input(self.chunks[self.plan.chunk(action)], inputs, [output], [gradient])
+        self._send_input_gradients(action, stash, None if stash.input is None else stash.input.grad)
 
     def _backward_weight(self, action: Action) -> None:
-        held = self._held.pop(_key(action))
+        stash = self._stashes.pop(_key(action))
         with self._adding(action), _timed(self.config, "backward-compute"):
-            if held.weights is not None:
-                held.weights()
+            if stash.weights is not None:
+                stash.weights()
                 accumulate_in_main(self.chunks[self.plan.chunk(action)])
             else:
                 self._delayed_weights(action)

@@ -222,9 +222,9 @@ def _of_d9d(schedule: Any, microbatches: int | None, ranks: int | None, _: Any) 
 
 def _cell_of_d9d(action: Any) -> str:
     if members := getattr(action, "actions", None):
-        letters = [_cell_of_d9d(member) for member in members]
-        names = ["".join(filter(str.isalpha, letter)) for letter in letters]
-        return f"({';'.join(letters)})OVERLAP_{'_'.join(names)}"
+        cells = [_cell_of_d9d(member) for member in members]
+        names = ["".join(filter(str.isalpha, cell)) for cell in cells]
+        return f"({';'.join(cells)})OVERLAP_{'_'.join(names)}"
     names_of = {
         "ForwardComputeAction": "F",
         "BackwardFullInputComputeAction": "B" if getattr(action, "full_backward", True) else "I",
@@ -248,7 +248,7 @@ def _of_deepspeed(schedule: Any, *_: Any) -> Any:
 
 def _row_of_deepspeed(schedule: Any) -> str:
     """Buffers are reused and do not identify microbatches; each instruction takes the microbatches in order."""
-    letters = {
+    mnemonics = {
         "ForwardPass": "F", "BackwardPass": "B",
         "SendActivation": "SEND_F", "RecvActivation": "RECV_F", "SendGrad": "SEND_B", "RecvGrad": "RECV_B",
     }  # fmt: skip
@@ -265,13 +265,13 @@ def _row_of_deepspeed(schedule: Any) -> str:
         name = type(instruction).__name__
         if name == "CommitP2P":
             commit()
-        if name not in letters:
+        if name not in mnemonics:
             continue
         phase = getattr(instruction, "phase", 0)
         microbatch = counts.get((name, phase), 0)
         counts[name, phase] = microbatch + 1
         stage = 2 * schedule.stages - 1 - schedule.stage_id if phase else schedule.stage_id
-        cell = f"{stage}{letters[name]}{microbatch}"
+        cell = f"{stage}{mnemonics[name]}{microbatch}"
         (cells if queued is None or name.endswith("Pass") else queued).append(cell)
     commit()
     return " ".join(cells)

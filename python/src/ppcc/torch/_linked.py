@@ -53,10 +53,10 @@ class RuntimeConfig:
     shapes: Mapping[Any, Sequence[Tensor]] | None
     dynamic: bool
 
-    def all_agree(self, yes: bool, *, outside: bool = False) -> bool:
-        """Whether a condition holds on all ranks; with `outside` also on those of the groups that are not part of the program."""
+    def all_agree(self, yes: bool, *, with_outside_groups: bool = False) -> bool:
+        """Whether a condition holds on all ranks; `with_outside_groups`: and in the groups outside of it."""
         if dist.is_initialized():
-            for group in (self.groups.pipeline, *(self.outside.values() if outside else ())):
+            for group in (self.groups.pipeline, *(self.outside.values() if with_outside_groups else ())):
                 vote = torch.tensor([int(yes)], device=self.device)
                 dist.all_reduce(vote, op=dist.ReduceOp.MIN, group=group)
                 yes = bool(vote.item())
@@ -82,10 +82,10 @@ class LinkedProgram:
             self.modules = self._assign()
             self._check(performed)
             self.sharded = self._find_sharded()
-        self.items = [group.actions for group in program.groups(self.rank)]
-        evaluated = (tuple(action for action in item if action.op in _FORWARD) for item in self.items)
-        self.evaluation = [item for item in evaluated if item] if program.has_backward else self.items
-        self.marked = {name: self._find_marked(name) for name in ("R", "OFFLOAD")}
+        self.action_groups = [group.actions for group in program.groups(self.rank)]
+        evaluated = (tuple(action for action in item if action.op in _FORWARD) for item in self.action_groups)
+        self.evaluation = [item for item in evaluated if item] if program.has_backward else self.action_groups
+        self.keys_of = {name: self._find_keys_of(name) for name in ("R", "OFFLOAD")}
         self.sources = {(pipe.index, stage): pipe.sources(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
         self.readers = {(pipe.index, stage): pipe.readers(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
         self.splitter = BatchSplitter(program.num_microbatches, setup.split_dim, equal=not setup.dynamic)
@@ -171,7 +171,7 @@ class LinkedProgram:
         if program.has_backward and setup.loss_fn is None and has_last:
             raise UsageError(f"rank {self.rank} has a last stage, which needs a loss_fn")
 
-    def _find_marked(self, mnemonic: str) -> frozenset[Key]:
+    def _find_keys_of(self, mnemonic: str) -> frozenset[Key]:
         """The forwards whose activations are offloaded or recomputed later."""
         if mnemonic in self.setup.handlers:
             return frozenset()
@@ -183,8 +183,8 @@ class LinkedProgram:
         # W needs the weights that its I had, so between them they stay, too.
         stays = self.runs_itself("UNSHARD") or self.runs_itself("W")
         sharded = {
-            place: ShardedStage(module, f"stage {place[1]}", keep_unsharded=stays)
-            for place, module in self.modules.items()
+            stage_key: ShardedStage(module, f"stage {stage_key[1]}", keep_unsharded=stays)
+            for stage_key, module in self.modules.items()
             if is_sharded(module)
         }
         for (_, stage), module in self.modules.items():
@@ -192,8 +192,8 @@ class LinkedProgram:
         if sharded and (self.setup.tied or len(self.program.pipes) > 1):
             raise UsageError("stages that are sharded cannot have replicas in other pipes, or tied weights")
         for action in self.actions:
-            mnemonic, place = action.op, (action.pipe.index, action.stage)
-            if mnemonic in UNSHARDS + RESHARDS and mnemonic not in self.setup.handlers and place not in sharded:
+            mnemonic, stage_key = action.op, (action.pipe.index, action.stage)
+            if mnemonic in UNSHARDS + RESHARDS and mnemonic not in self.setup.handlers and stage_key not in sharded:
                 raise UsageError(f"{action} is for stages that fully_shard has cut up, which stage {action.stage} is not")
         return sharded
 
@@ -262,11 +262,11 @@ class LinkedProgram:
 
     def _infer_stage(self, pipe: Pipe, stage: int, first: Sequence[Any], inputs: Inputs) -> object:
         """The outputs of a stage, or an error that all ranks then raise together."""
-        place = pipe.index, stage
-        sources, module = pipe.sources(stage), self.modules[place]
+        stage_key = pipe.index, stage
+        sources, module = pipe.sources(stage), self.modules[stage_key]
         given = [info for source in sources for info in self.shapes[pipe.index, source]] if sources else list(first)
         named = inputs.named(module, 0)
-        run_module = place in self.sharded or _has_pieces(module)
+        run_module = stage_key in self.sharded or _has_pieces(module)
         try:
             for value in [*([] if sources or inputs.args is None else inputs.args[0]), *named.values()]:
                 if isinstance(value, Tensor):
@@ -278,14 +278,14 @@ class LinkedProgram:
                 self.setup.device,
                 f"stage {stage}",
                 trains=self.program.has_backward,
-                has_split_backward=place in self.split,
+                has_split_backward=stage_key in self.split,
                 is_read=bool(pipe.readers(stage)),
                 run_module=run_module,
             )
         except UsageError as error:
             return f"rank {self.rank}: {error}"
         if not run_module:
-            self.unchecked.discard(place)
+            self.unchecked.discard(stage_key)
         return infos
 
 

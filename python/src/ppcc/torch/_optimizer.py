@@ -82,7 +82,7 @@ class Optimizer:
         found = scaler._per_optimizer_states[id(self._optimizer)]["found_inf_per_device"]
         if not found:
             raise UsageError(f"rank {self._setup.rank} has a scaler, but its optimizer has no gradients")
-        is_finite = self._setup.all_agree(not any(bool(flag.item()) for flag in found.values()), outside=True)
+        is_finite = self._setup.all_agree(not any(bool(flag.item()) for flag in found.values()), with_outside_groups=True)
         for flag in found.values():
             flag.fill_(not is_finite)
         return is_finite
@@ -99,7 +99,7 @@ def check_step_is_barrier(program: Program) -> None:
     if all(kind.mnemonic != "STEP" for kind in program.kinds):
         return
     surplus: Counter[tuple[int, int | None, int | None]] = Counter()
-    behind: dict[tuple[tuple[int, int | None, int | None], bool], tuple[int, Action]] = {}
+    last_action: dict[tuple[tuple[int, int | None, int | None], bool], tuple[int, Action]] = {}
     together: dict[str, tuple[int, int, Action]] = {}
 
     def refuse(rank: int, action: Action) -> None:
@@ -120,14 +120,14 @@ def check_step_is_barrier(program: Program) -> None:
             elif kind.is_message:
                 ends = (rank, action.peer_rank) if kind.is_send else (action.peer_rank, rank)
                 surplus[steps, *ends] += 1 if kind.is_send else -1
-                behind[(steps, *ends), kind.is_send] = rank, action
+                last_action[(steps, *ends), kind.is_send] = rank, action
             elif kind.collective is not None and not str(kind.collective).startswith("outside"):
                 first = together.setdefault(kind.mnemonic, (steps, rank, action))
                 if first[0] != steps:
                     refuse(*(first[1:] if first[0] > steps else (rank, action)))
     for key, more in surplus.items():
         if key[0] and more:
-            refuse(*behind[key, more > 0])
+            refuse(*last_action[key, more > 0])
 
 
 def clip_grad_norm_(linked: LinkedProgram, max_norm: float, norm_type: float = 2.0) -> Tensor:

@@ -28,7 +28,7 @@ class Stash:
     """Types and shapes of the outputs."""
     weights: Callable[[], None] | None = None
     """The function that W calls."""
-    memory: OffloadedTensors | None = None
+    offloaded: OffloadedTensors | None = None
     """Set if it will be offloaded."""
     random: RandomState | None = None
     """Set if it will be recomputed."""
@@ -45,10 +45,10 @@ class Stash:
 
     def ready(self, action: Action) -> Stash:
         """Returns itself for an action that reads it; raises UsageError while it is offloaded."""
-        if self.memory is not None and self.memory.is_offloaded:
+        if self.offloaded is not None and self.offloaded.is_offloaded:
             raise UsageError(f"{action} needs what is still on the host: let its RELOAD come first")
-        if self.memory is not None:
-            self.memory.wait_copies()
+        if self.offloaded is not None:
+            self.offloaded.wait_copies()
         return self
 
     def release_outputs(self) -> None:

@@ -84,19 +84,19 @@ class Step:
         self._validate = validate
         self._profile = profile
         self._is_reduced = False
-        self._held: dict[Key, Stash] = {}
+        self._stashes: dict[Key, Stash] = {}
         self._messages = Messages(
             linked.channels, self._setup.device, self._receive_specs, linked.headers, answered=trains, acknowledges=linked.acknowledges
         )
 
     def run(self) -> StepResult:
         self._linked.reductions.start()
-        for item in self._linked.items if self._trains else self._linked.evaluation:
-            if item[0].kind.is_message:
-                self.at = item[0]
-                self._messages.post(item)
+        for group in self._linked.action_groups if self._trains else self._linked.evaluation:
+            if group[0].kind.is_message:
+                self.at = group[0]
+                self._messages.post(group)
             else:
-                self._perform_all(item)
+                self._run_group(group)
         self._messages.finish()
         if self._reduces:
             self._reduce_rest()
@@ -111,13 +111,13 @@ class Step:
             dist.all_reduce(losses, group=self._setup.groups.pipeline)
         self.result.losses = dict(enumerate(losses))
 
-    def _perform_all(self, item: tuple[Action, ...]) -> None:
+    def _run_group(self, group: tuple[Action, ...]) -> None:
         """Runs the actions of a group; with two streams and one backward, forwards and backward overlap."""
         streams = self._setup.streams
-        sides = [] if streams is None else [self._side_of(action) for action in item]
+        sides = [] if streams is None else [self._side_of(action) for action in group]
         backwards = [side for side in sides if side is not None]
-        if streams is None or not backwards or (len(item) == 1 and not backwards[0]):
-            self._run_all(item, [partial(self._perform, action) for action in item])
+        if streams is None or not backwards or (len(group) == 1 and not backwards[0]):
+            self._run_actions(group, [partial(self._perform, action) for action in group])
             return
         overlap = len(backwards) == 1  # Two concurrent backwards would race on the same gradients.
 
@@ -127,20 +127,20 @@ class Step:
 
         sides = [overlap and not backwards[0] if side is None else side for side in sides]
         with streams.fork_join() if overlap else nullcontext():
-            self._run_all(item, [partial(perform, action, bool(side)) for action, side in zip(item, sides, strict=True)])
+            self._run_actions(group, [partial(perform, action, bool(side)) for action, side in zip(group, sides, strict=True)])
 
-    def _run_all(self, item: tuple[Action, ...], runs: Sequence[Callable[[], None]]) -> None:
+    def _run_actions(self, group: tuple[Action, ...], runs: Sequence[Callable[[], None]]) -> None:
         """Runs actions in order; leaves one forward, and the rest of its group with a backward, to the stage's overlap_f_b(), if defined."""
-        forwards = [position for position, action in enumerate(item) if action.op == "F"]
+        forwards = [position for position, action in enumerate(group) if action.op == "F"]
         hook = None
-        if len(item) > 1 and len(forwards) == 1 and any(action.op in BACKWARDS for action in item):
-            hook = getattr(self._module(item[forwards[0]]), "overlap_f_b", None)
+        if len(group) > 1 and len(forwards) == 1 and any(action.op in BACKWARDS for action in group):
+            hook = getattr(self._module(group[forwards[0]]), "overlap_f_b", None)
         if hook is None:
             for run in runs:
                 run()
             return
         (at,) = forwards
-        halves = Half(item[at : at + 1], runs[at : at + 1]), Half(item[:at] + item[at + 1 :], [*runs[:at], *runs[at + 1 :]])
+        halves = Half(group[at : at + 1], runs[at : at + 1]), Half(group[:at] + group[at + 1 :], [*runs[:at], *runs[at + 1 :]])
         hook(*halves)
         for half in halves:
             if not half.has_run:
@@ -148,8 +148,8 @@ class Step:
 
     def _side_of(self, action: Action) -> bool | None:
         """True if the matching forward ran on the side stream, since autograd runs a backward on the stream of its forward."""
-        held = self._held.get(self._key(action)) if action.op in BACKWARDS else None
-        return None if held is None else held.on_side
+        stash = self._stashes.get(self._key(action)) if action.op in BACKWARDS else None
+        return None if stash is None else stash.on_side
 
     def _perform(self, action: Action) -> None:
         op, self.at = action.op, action
@@ -177,8 +177,8 @@ class Step:
 
     def _forward(self, action: Action) -> None:
         pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
-        key, place = self._key(action), (pipe.index, stage)
-        sources = self._linked.sources[place]
+        key, stage_key = self._key(action), (pipe.index, stage)
+        sources = self._linked.sources[stage_key]
         if sources:
             inputs = {source: self._messages.take((pipe.index, source, stage, microbatch)) for source in sources}
             if self._setup.streams is not None:
@@ -187,35 +187,35 @@ class Step:
         else:
             assert self._inputs.args is not None
             inputs = {-1: self._inputs.args[microbatch]}
-        held = Stash(inputs, (), (), on_side=self._setup.streams is not None and self._setup.streams.on_side)
-        recomputed = key in self._linked.marked["R"]
+        stash = Stash(inputs, (), (), on_side=self._setup.streams is not None and self._setup.streams.on_side)
+        recomputed = key in self._linked.keys_of["R"]
         if self._trains:
-            if sharded := self._linked.sharded.get(place):
+            if sharded := self._linked.sharded.get(stage_key):
                 sharded.before_forward()
-            held.random = RandomState(self._setup.device) if recomputed else None
-            held.memory = self._new_memory(action) if key in self._linked.marked["OFFLOAD"] else None
-            self._held[key] = held
-            self.result.peak_activations = max(self.result.peak_activations, len(self._held))
-        saving_hooks = held.memory.saving_hooks() if held.memory is not None else nullcontext()
+            stash.random = RandomState(self._setup.device) if recomputed else None
+            stash.offloaded = self._new_offloaded_tensors(action) if key in self._linked.keys_of["OFFLOAD"] else None
+            self._stashes[key] = stash
+            self.result.peak_activations = max(self.result.peak_activations, len(self._stashes))
+        saving_hooks = stash.offloaded.saving_hooks() if stash.offloaded is not None else nullcontext()
         with torch.set_grad_enabled(self._trains and not recomputed), saving_hooks:
-            outputs = self._call(action, held)
-            held.infos = self._infos(action, outputs, grad=not recomputed)
+            outputs = self._call(action, stash)
+            stash.infos = self._infos(action, outputs, grad=not recomputed)
             for edge in edges_from(pipe, stage, microbatch):
-                self._messages.put(edge, tuple(map(_leaf, outputs, held.infos)))
+                self._messages.put(edge, tuple(map(_leaf, outputs, stash.infos)))
             outputs = self._finish(action, outputs)
         if not recomputed:
-            held.outputs = outputs
+            stash.outputs = outputs
 
-    def _call(self, action: Action, held: Stash) -> tuple[Tensor, ...]:
+    def _call(self, action: Action, stash: Stash) -> tuple[Tensor, ...]:
         module, label = self._module(action), f"stage {action.stage}"
-        place, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
-        given, named = held.arguments(), self._inputs.named(module, action.microbatch)
-        if place not in self._linked.unchecked or not torch.is_grad_enabled():
+        stage_key, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
+        given, named = stash.arguments(), self._inputs.named(module, action.microbatch)
+        if stage_key not in self._linked.unchecked or not torch.is_grad_enabled():
             return as_tensors(module(*given, **named), label, is_read=is_read)
         with record_forward() as record:  # Its shapes were given or come with messages: no forward has been checked yet.
             outputs = as_tensors(module(*given, **named), label, is_read=is_read)
         check_graph(record, outputs, [*given, *named.values()], list(module.parameters()), label)
-        self._linked.unchecked.discard(place)
+        self._linked.unchecked.discard(stage_key)
         return outputs
 
     def _infos(self, action: Action, outputs: tuple[Tensor, ...], *, grad: bool) -> tuple[TensorInfo, ...]:
@@ -255,13 +255,13 @@ class Step:
 
     # Backward.
 
-    def _output_gradients(self, action: Action, held: Stash) -> Sequence[Tensor | None]:
+    def _output_gradients(self, action: Action, stash: Stash) -> Sequence[Tensor | None]:
         pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
         readers = self._linked.readers[pipe.index, stage]
         if not readers:
-            return [torch.ones_like(tensor) for tensor in held.outputs]
-        wanted = [i for i, info in enumerate(held.infos) if info.has_gradient]
-        gradients: list[Tensor | None] = [None] * len(held.outputs)
+            return [torch.ones_like(tensor) for tensor in stash.outputs]
+        wanted = [i for i, info in enumerate(stash.infos) if info.has_gradient]
+        gradients: list[Tensor | None] = [None] * len(stash.outputs)
         for reader in readers:
             taken = self._messages.take((pipe.index, reader, stage, microbatch))
             self._messages.acknowledge((pipe.index, stage, reader, microbatch))
@@ -272,9 +272,9 @@ class Step:
                 gradients[i] = tensor if before is None else before + tensor
         return gradients
 
-    def _send_input_gradients(self, action: Action, held: Stash) -> None:
+    def _send_input_gradients(self, action: Action, stash: Stash) -> None:
         """Queues the gradients of the inputs for the stages that produced those inputs."""
-        for source, inputs in held.inputs.items():
+        for source, inputs in stash.inputs.items():
             if source >= 0:
                 gradients = []
                 for tensor in inputs:
@@ -284,60 +284,60 @@ class Step:
                 self._messages.put((action.pipe.index, action.stage, source, action.microbatch), tuple(gradients))
 
     def _backward(self, action: Action) -> None:
-        held = self._held[self._key(action)].ready(action)
-        _split.backward(held.outputs, self._output_gradients(action, held))
-        self._send_input_gradients(action, held)
-        del self._held[self._key(action)]
+        stash = self._stashes[self._key(action)].ready(action)
+        _split.backward(stash.outputs, self._output_gradients(action, stash))
+        self._send_input_gradients(action, stash)
+        del self._stashes[self._key(action)]
 
     def _backward_input(self, action: Action) -> None:
-        held = self._held[self._key(action)].ready(action)
-        gradients = self._output_gradients(action, held)
-        held.weights = _split.backward_input(self._module(action), held.tensors(), held.outputs, gradients)
-        self._send_input_gradients(action, held)
+        stash = self._stashes[self._key(action)].ready(action)
+        gradients = self._output_gradients(action, stash)
+        stash.weights = _split.backward_input(self._module(action), stash.tensors(), stash.outputs, gradients)
+        self._send_input_gradients(action, stash)
 
     def _backward_weight(self, action: Action) -> None:
-        held = self._held.pop(self._key(action)).ready(action)
-        assert held.weights is not None
-        held.weights()
+        stash = self._stashes.pop(self._key(action)).ready(action)
+        assert stash.weights is not None
+        stash.weights()
 
     # Actions that schedules declare; their names are those of std.pp.
 
     def _recompute(self, action: Action) -> None:
-        held = self._held[self._key(action)].ready(action)
-        assert held.random is not None
-        with torch.enable_grad(), held.random.restored():
-            held.outputs = self._finish(action, self._call(action, held))
+        stash = self._stashes[self._key(action)].ready(action)
+        assert stash.random is not None
+        with torch.enable_grad(), stash.random.restored():
+            stash.outputs = self._finish(action, self._call(action, stash))
 
     def _release_output(self, action: Action) -> None:
         for edge in edges_from(action.pipe, action.stage, action.microbatch):
             self._messages.release(action, edge)
-        if held := self._held.get(self._key(action)):
-            held.release_outputs()
+        if stash := self._stashes.get(self._key(action)):
+            stash.release_outputs()
 
     def _release_input(self, action: Action) -> None:
         # The backward has freed inputs that were received; the first stage still holds its microbatch of the batch.
-        if self._key(action) in self._held:
+        if self._key(action) in self._stashes:
             raise UsageError(f"{action} releases an input that the backward still needs")
         if action.stage == 0 and self._inputs.args is not None:
             self._inputs.args[action.microbatch] = ()
 
-    def _new_memory(self, action: Action) -> OffloadedTensors:
+    def _new_offloaded_tensors(self, action: Action) -> OffloadedTensors:
         module = self._module(action)
         if sharded := self._linked.sharded.get((action.pipe.index, action.stage)):
             sharded.unshard_and_wait()  # What stays on the device are the unsharded parameters.
         return OffloadedTensors([*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)], self._setup.streams)
 
     def _offload(self, action: Action) -> None:
-        held = self._held[self._key(action)]
-        assert held.memory is not None
-        held.release_outputs()
-        held.memory.offload(held.tensors())
+        stash = self._stashes[self._key(action)]
+        assert stash.offloaded is not None
+        stash.release_outputs()
+        stash.offloaded.offload(stash.tensors())
 
     def _reload(self, action: Action) -> None:
-        memory = self._held[self._key(action)].memory
-        if memory is None or not memory.is_offloaded:
+        offloaded = self._stashes[self._key(action)].offloaded
+        if offloaded is None or not offloaded.is_offloaded:
             raise UsageError(f"{action} has no offloaded tensors to reload")
-        memory.reload()
+        offloaded.reload()
 
     def _unshard(self, action: Action) -> None:
         self._linked.sharded[action.pipe.index, action.stage].unshard()
@@ -375,7 +375,7 @@ class Step:
         assert self._optimizer is not None
         valid = self._optimizer.gradients_are_finite() if self._validate is None else self._validate()
         # Data-parallel replicas hold different shards of the gradients, so all must agree.
-        valid = self._setup.all_agree(bool(valid), outside=True)
+        valid = self._setup.all_agree(bool(valid), with_outside_groups=True)
         self.result.optimizer_stepped = self._optimizer.commit_or_roll_back(valid)
 
     # Messages.

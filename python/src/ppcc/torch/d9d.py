@@ -109,8 +109,8 @@ def _action(action: Action) -> ActionBase:
     match action.op:
         case "F":
             return ForwardComputeAction(stage, microbatch)
-        case "B" | "I" as letters:
-            return BackwardFullInputComputeAction(stage, microbatch, full_backward=letters == "B")
+        case "B" | "I" as op:
+            return BackwardFullInputComputeAction(stage, microbatch, full_backward=op == "B")
         case "W":
             return BackwardWeightComputeAction(stage, microbatch)
         case "SEND_F":
