@@ -1,7 +1,7 @@
 // What F does not keep, R restores: of four microbatches 0.05 each, and of one all.
 // RUN: ppcc %s --schedule=checkpointed --emit=report 2>&1 | FileCheck %s --check-prefix=KEPT --implicit-check-not=warning
 // KEPT: {{^}}   0    16    25     9            4    1.15   3  0F3              0
-// A schedule that says what F keeps, where all that it takes is meant, is told so.
+// A schedule that says what F keeps, where all that it takes is meant, gets a warning.
 // RUN: ppcc %s --schedule=plain --cost memory.F=0.05 --emit=report 2>&1 | FileCheck %s --check-prefix=ALL
 // ALL:      restores.pp:28:42: warning: `0R0` restores all 0.05 that `0F0` takes, so that no checkpoint is kept [E1054]
 // ALL:      {{^}}   0    16    25     9            4    0.05   0  0F0              0

@@ -1,6 +1,6 @@
 // A rank that still owes weight gradients at its end.
 // RUN: not ppcc %s 2>&1 | FileCheck %s --implicit-check-not=error:
-// A rank that ends in another error is not told of those, too.
+// A rank that ends in another error does not report those, too.
 // RUN: sed 's/if r == 1 { drain W; }/if r == 0 { drain W; } else { F(9); }/' %s > %t.pp
 // RUN: not ppcc %t.pp 2>&1 | FileCheck %s --check-prefix=STOPPED --implicit-check-not=error:
 // STOPPED: error: rank 1 has no chunk 9 [E0501]

@@ -41,10 +41,10 @@ if "--print" in sys.argv:
         print(f"| `{name}` | {lines(name)} |")
     print(sum(map(lines, checker())), "lines")
     sys.exit()
-for name, told, _ in table:
-    assert abs(lines(name) - int(told.replace(",", ""))) <= max(5, lines(name) // 20), (name, told, lines(name))
+for name, documented, _ in table:
+    assert abs(lines(name) - int(documented.replace(",", ""))) <= max(5, lines(name) // 20), (name, documented, lines(name))
 listed = {name for name, _, _ in table if (root / name).is_file()}
 assert not checker() - listed, ("not listed", checker() - listed)
 total = int(re.search(r"([\d,]+) lines of ours", page)[1].replace(",", ""))
 assert abs(sum(map(lines, checker())) - total) <= 100, (total, sum(map(lines, checker())))
-print(f"{len(table)} parts are as long as is told, {len(checker())} of them the checker")
+print(f"{len(table)} parts are as long as documented, {len(checker())} of them the checker")

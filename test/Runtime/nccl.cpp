@@ -7,7 +7,7 @@
 // `wait-here`, `digest`, `blocking` (communicators are), `late-sends` (the
 // first sends of rank 0 end when it has issued four more), or lets the first
 // program fail: `throw`, `size`, `no-size`, `stall`, `leave`, `unheard` (nobody
-// is told), `broken` (the communicator of rank 1 reports an error), `event`
+// is reported), `broken` (the communicator of rank 1 reports an error), `event`
 // (CUDA does), `away` (rank 0 waits in its stage for what never comes), `stuck`
 // (its device does).
 #include "CompareRuns.h"

@@ -14,7 +14,7 @@ schedule s(P: int = 2, k: int = 1) {
   on rank true { F; B; }
   // CHECK: on-ranks-errors.pp:[[#@LINE+1]]:19: error: `issued` is known only inside `on rank` [E0313]
   on rank r where issued(F) == 0 { F; B; }
-  // What was meant by the old form is told.
+  // The hint gives the new form.
   // CHECK:      on-ranks-errors.pp:[[#@LINE+2]]:12: error: missing name for the rank [E0329]
   // CHECK-NEXT: on ranks r > 0
   on ranks r > 0 and r < P - 1 { F; B; }

@@ -54,5 +54,5 @@ with tempfile.TemporaryDirectory() as name:
             verdicts[key] = search(Path(name), model)
         assert verdicts[key] == "safe", f"{schedule}, P = {p}, M = {m}, on {transport}: {verdicts[key]}"
         drawn[p] += 1
-told = ", ".join(f"{drawn[p]} of {p} ranks" for p in sorted(drawn))
-print(f"{drawn.total()} programs of families, {told}, {len(verdicts)} models, all safe")
+counts = ", ".join(f"{drawn[p]} of {p} ranks" for p in sorted(drawn))
+print(f"{drawn.total()} programs of families, {counts}, {len(verdicts)} models, all safe")

@@ -2,7 +2,7 @@
 """Holds makespans that ppcc tells against runs: threads and MPI (ppcc-run, ppcc-run-mpi), and PyTorch on gloo where it is installed.
 
 Stages sleep, so that the load of the machine hardly counts; messages take no time. A run is
-told beside what its transport takes: `posted`, and, where ranks wait at messages instead (`--wait-here`), `rendezvous`."""
+printed beside what its transport takes: `posted`, and, where ranks wait at messages instead (`--wait-here`), `rendezvous`."""
 import argparse
 import json
 import subprocess
@@ -85,9 +85,9 @@ def main():
     parser.add_argument("--python", type=Path, help="one with PyTorch, for runs on gloo")
     parser.add_argument("--schedules", nargs="*", default=SCHEDULES)
     asked = parser.parse_args()
-    print(f"makespans of stages that sleep, P={P} and M={M}: as told, in seconds; as run, over what was told")
+    print(f"makespans of stages that sleep, P={P} and M={M}: as simulated, in seconds; as run, over what was simulated")
     print(f"{'':30} {'rendezvous':>10} {'':>8} {'posted':>8} {'':>8} {'':>8} {'':>8} {'':>8}")
-    print(f"{'':30} {'told':>10} {'threads':>8} {'told':>8} {'threads':>8} {'MPI':>8} {'gloo':>8} {'PyTorch':>8}")
+    print(f"{'':30} {'simulated':>10} {'threads':>8} {'sim.':>8} {'threads':>8} {'MPI':>8} {'gloo':>8} {'PyTorch':>8}")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(asked.bin.resolve(), asked.python, Path(folder))
         worst = max(abs(ratio - 1) for schedule in asked.schedules for order in ORDERS for ratio in bench.row(schedule, order))

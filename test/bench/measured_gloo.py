@@ -2,7 +2,7 @@
 """The seconds that a step of a program takes on gloo with stages that sleep: in ppcc.torch.Runtime, and in PyTorch's own runtime where
 that takes it.
 
-Usage: measured_gloo.py PROGRAM.JSON. Stages take SCALE times those of Runtime/Slow.h; what is told is divided by it.
+Usage: measured_gloo.py PROGRAM.JSON. Stages take SCALE times those of Runtime/Slow.h; what is printed is divided by it.
 Called by measured.py with the Python that has PyTorch."""
 
 import contextlib

@@ -337,7 +337,7 @@ def add_transfers(draw, case):
 # Models whose layers say what their actions are made of.
 
 class Layer:
-    """A layer: by kind its chains, each a list of nodes. A node is (letters, name); `lanes` and `costs` are by node."""
+    """A layer: by kind its chains, each a list of nodes. A node is (mnemonic, name); `lanes` and `costs` are by node."""
 
     def __init__(self, draw, name, kinds):
         self.name, self.chains, self.lanes, self.costs = name, {}, {}, {}
@@ -458,8 +458,8 @@ def add_costs(draw, case, memory=False):
         write_cost(draw, case, "bytes", None, amount)
         write_cost(draw, case, "bandwidth", None, positive, ["all", "stage", "pipe", "link"])
     if draw.chance(0.8 if memory else 0.3):
-        told = draw.subset([*"FIBW", *declared], 0.4)
-        for mnemonic in told:
+        given = draw.subset([*"FIBW", *declared], 0.4)
+        for mnemonic in given:
             sign = 1 if mnemonic == "F" else draw.pick([-1, 1])
             write_cost(draw, case, "memory", mnemonic, lambda: sign * amount())
     if draw.chance(0.3):

@@ -80,7 +80,7 @@ def hostile(document, paths, turn):
     names = {}
     for number, path in enumerate(paths):
         name = NAMES[(turn + number) % len(NAMES)]
-        if path[0] in ("pipes", "phases"):  # Which are told apart by their names.
+        if path[0] in ("pipes", "phases"):  # Which differ in their names.
             name += str(number)
         put(changed, path, name)
         names[path] = name

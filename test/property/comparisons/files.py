@@ -79,7 +79,7 @@ def lists(tools, written, tally):
             tally[f"no {form}"] += 1
             continue
         done = tools.ppcc("list", f"--from={form}", "--emit=json", *options)
-        if done.returncode:  # Some programs cannot be told from their lists.
+        if done.returncode:  # Some programs do not follow from their lists.
             tally[f"{form} refused: {diagnostic_codes(done)[0]}"] += 1
             continue
         tally[form] += 1

@@ -44,7 +44,7 @@ def compare(draw, tools, tally):
 def check_totals(report, program, one, transport, times, costs):
     makespan, rate, overall = rates(one, times, costs)
     rows = [row for rank in one.rows for row in rank]
-    expect_equal(report["transport"], transport if transport and program.has_messages() else "none", "another transport is told")
+    expect_equal(report["transport"], transport if transport and program.has_messages() else "none", "another transport is reported")
     expect_equal(report["makespan"], makespan, "another makespan")
     expect_equal(report["actions"], len([row for row in rows if occupies_compute(row)]), "another number of actions")
     expect_equal(report["messages"], len([row for row in rows if row.kind.role == "send"]), "another number of messages")
@@ -89,7 +89,7 @@ def check_rank(reported, program, times, memory, rank):
 
 
 def check_idle_time(report, program, transport, costs, times):
-    """Where several waits end at once, each of them may be told as the cause."""
+    """Where several waits end at once, each of them may be reported as the cause."""
     sums, certain = collections.Counter(), True
     for rank, gaps in enumerate(bubbles(program, transport, costs)):
         reported = {(one["phase"], one["waits_for"]): one["time"] for one in report["ranks"][rank]["bubbles"]}
@@ -107,7 +107,7 @@ def check_idle_time(report, program, transport, costs, times):
 
 
 def add(shown, kinds, gap, way, begin):
-    """What is told of gaps so far, and of this one by one of its causes."""
+    """The report of gaps so far, and of this one by one of its causes."""
     shown, kinds = dict(shown), dict(kinds)
     for cause, time in way:
         if time:
@@ -157,7 +157,7 @@ def check_memory_limit(draw, tools, path, options, program, memory, free, tally)
         expect(set(diagnostic_codes(done)) <= {"E1010", "E1052"}, "refused for another reason than a limit", done.stderr)
         return
     report = json.loads(done.stdout, parse_float=Fraction)
-    expect_equal([rank["memory_limit"] for rank in report["ranks"]], [limit] * len(peaks), "another limit is told")
+    expect_equal([rank["memory_limit"] for rank in report["ranks"]], [limit] * len(peaks), "another limit is reported")
     expect(report["resource_bound"] >= free["resource_bound"], "a limit lowers the bound")
     expect(report["resource_bound"] <= report["makespan"], "a bound with a limit that this order beats")
     if "limits_cost" in report:

@@ -29,7 +29,7 @@ def compare(draw, tools, tally):
 def instance(tools, given, more, transports, m):
     """The verdict about one M, and what its report says."""
     on = ",".join(transport for transport in transports if transport != "data")
-    by_data = "data" in transports  # All else must be right, too, but its times are told.
+    by_data = "data" in transports  # All else must be right, too, but its times are reported.
     if on:
         more = [*more, f"--transport={on}"]
     elif by_data:

@@ -62,7 +62,7 @@ class NodeCosts(Costs):
 
 
 def node_graph(row, layers):
-    """From each node of an action to those that it needs; its lane and time. A node is letters, name and layer."""
+    """From each node of an action to those that it needs; its lane and time. A node is mnemonic, name and layer."""
     kind, needs, lanes, costs, last = row.kind.mnemonic, {}, {}, {}, None
     for number, layer in list(enumerate(layers))[::1 if kind == "F" else -1]:
         for i, chain in enumerate(layer.chains[kind]):

@@ -135,7 +135,7 @@ class Problem:
             memory["F"] = by_stage(lambda: draw.integer(0, 4))
         if draw.chance(0.3):
             memory["I"] = by_stage(lambda: draw.pick([0, -1, -2, -0.5, 0.5, 1]))
-        if draw.chance(0.1):  # W gives back what is left, be it told so or not; seldom it does not.
+        if draw.chance(0.1):  # W gives back what is left, with or without `memory`; seldom it does not.
             memory = {"F": draw.integer(1, 4), "I": draw.pick([0, -1, -0.5, 1])}
             memory["W"] = -memory["F"] - memory["I"] - draw.pick([0, 0, 0, 1])
         if memory:

@@ -1,7 +1,7 @@
 """What a schedule means: its statements and rules, laid out to rows as docs/language.md says.
 
 Expressions are numbers, names, or tuples of an operator and what it takes, such as ("min", "r", ("+", "M", 1)).
-Counters are ("issued", letters, chunk), ("pending", chunk or None) and ("padded", chunk)."""
+Counters are ("issued", mnemonic, chunk), ("pending", chunk or None) and ("padded", chunk)."""
 
 from typing import NamedTuple
 
@@ -101,7 +101,7 @@ class RankExpander:
 
     def __init__(self, head, number, names):
         self.head, self.number, self.chunks, self.names = head, number, head.chunks(number), {**names, "r": number}
-        self.issued = {}  # By chunk, and by the slot that counts, or the letters of a declared kind.
+        self.issued = {}  # By chunk, and by the slot that counts, or the mnemonic of a declared kind.
         self.pending = []  # The W's that wait: (chunk, index), oldest first.
         self.items, self.phase = [], ""
         self.deferring, self.lag = False, None

@@ -109,8 +109,8 @@ def limiting_computes(graph, times, event):
 
 
 def causes(graph, times, rank, event, begin, end):
-    """What a rank waited for from `begin` until `end`, for an event: lists of pairs of a cause and its time, of which each may be
-    told."""
+    """What a rank waited for from `begin` until `end`, for an event: lists of pairs of a cause and its time, each of which may be
+    reported."""
     alternatives = []
     lanes = [other for other, delay in graph.predecessors[event] if times[other] + delay == times[event] and other[1] and
              graph.program.row(other[0]).kind.role == "declared" and not occupies_compute(graph.program.row(other[0]))]

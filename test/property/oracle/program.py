@@ -14,7 +14,7 @@ class Kind(NamedTuple):
     role: str = "declared"  # compute, send, recv or declared
     per: str = "microbatch"  # or stage, rank
     lane: str = "compute"
-    after: tuple = ()  # Of tuples of letters.
+    after: tuple = ()  # Of tuples of mnemonics.
     before: tuple = ()
     required: bool = False
     restores: str = None
@@ -27,6 +27,10 @@ class Kind(NamedTuple):
     @property
     def is_message(self):
         return self.role in ("send", "recv")
+
+    @property
+    def waits_for_message(self):
+        return any(name in KINDS and KINDS[name].is_message for group in self.after for name in group)
 
     @property
     def stores_activation(self):
@@ -172,7 +176,7 @@ class Setting(NamedTuple):
     """One cost. `where` is a dict of some of pipe, stage, rank, link and microbatch; it speaks of all others."""
 
     item: str  # cost, group, latency, bandwidth, bytes, memory, static, limit, scale
-    subject: str  # A kind's letters, overlap, sum, max, time, ...; or None
+    subject: str  # A kind's mnemonic, overlap, sum, max, time, ...; or None
     value: Fraction
     where: dict = {}
 

@@ -57,7 +57,7 @@ class EventGraph:
         self.add_in_flight_waits()
 
     def index(self):
-        self.rows_of = collections.defaultdict(list)  # By rank and letters.
+        self.rows_of = collections.defaultdict(list)  # By rank and mnemonic.
         self.producers = collections.defaultdict(list)  # Who makes or receives a slot: by slot, pipe, stage, microbatch, reader.
         self.messages = collections.defaultdict(list)  # The sends, or receives, of a pair of ranks.
         for key in self.program.row_ids:
