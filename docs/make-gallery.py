@@ -59,7 +59,7 @@ def main():
         page += [f"## {name}", "", text, *draw(ppcc, folder, name, arguments)]
     (folder / "gallery.md").write_text("\n".join(page[:-1]) + "\n")
     page = ["# Figures for papers", "", "`--preset=column` is 85 mm wide, `--preset=page` 178 mm, with letters of 7 pt; labels give way down "
-            "to 4 pt where boxes are narrow. Each of these is an svg; with `--emit=pdf` instead it is a page of that size for "
+            "to 4 pt where boxes are narrow. `rsvg-convert -f pdf` makes a page of that size of each, for "
             "`\\includegraphics`. Drawn by `./dev gallery`.", ""]
     for name, arguments, preset, text in PAPER:
         page += [f"## {name}", "", text, *draw(ppcc, folder, name, f"{arguments} --preset={preset}")]

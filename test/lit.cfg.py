@@ -51,6 +51,8 @@ if os.path.exists(config.spin) and shutil.which("tcc"):
     config.available_features.add("spin")
 if os.path.exists(config.mpirun):
     config.available_features.add("mpi")
+if shutil.which("rsvg-convert"):
+    config.available_features.add("rsvg")
 if shutil.which("dpkg-shlibdeps"):
     config.available_features.add("dpkg")
 if config.python_module:

@@ -77,7 +77,7 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
   parser.parsed(
       "--sweep",
       "Search the best order for each memory limit of a range, such as "
-      "limit=4..16, and print a table; -o FILE.svg, .pdf or .html draws it",
+      "limit=4..16, and print a table; -o FILE.svg or FILE.html draws it",
       [&](const std::string &text) { return parseSweep(text, options.limits); },
       "limit=A..B");
   addDiagnosticsFormat(parser, options.console);
@@ -188,7 +188,7 @@ void printText(const SynthesisResult &found, Objective objective,
 }
 
 /// A curve of the times and their bounds over the limits.
-void drawSweep(ArrayRef<SweepPoint> points, bool isSvg, raw_ostream &out) {
+void drawSweep(ArrayRef<SweepPoint> points, raw_ostream &out) {
   std::vector<ChartPoint> shown;
   for (const SweepPoint &point : points)
     if (point.fits)
@@ -198,19 +198,19 @@ void drawSweep(ArrayRef<SweepPoint> points, bool isSvg, raw_ostream &out) {
                                                   amount::format(point.limit))
                                     : std::string()});
   emitChart(shown, "Memory and time",
-            "limit of memory; time found, and its bound (dashed)", isSvg, out);
+            "limit of memory; time found, and its bound (dashed)", out);
 }
 
 /// As a picture or a table, by the name of the file.
 void printSweep(ArrayRef<SweepPoint> points, StringRef file, raw_ostream &out) {
   StringRef extension = llvm::sys::path::extension(file);
-  if (extension == ".svg" || extension == ".pdf") {
-    drawSweep(points, extension == ".svg", out);
+  if (extension == ".svg") {
+    drawSweep(points, out);
   } else if (extension == ".html") {
     out << "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta "
            "name=\"color-scheme\" content=\"light dark\">\n<title>Memory and "
            "time</title>\n";
-    drawSweep(points, true, out);
+    drawSweep(points, out);
     out << "<pre>\n";
     tableOf(points).print(out);
     out << "</pre>\n";
@@ -263,6 +263,9 @@ int ppcc::runSynthesize(const Invocation &call) {
   if (options.asJson && options.output != "-" &&
       isSameFile(options.output, "-", call.out))
     return parser.usageError("--output is where the JSON goes");
+  if (!options.limits.empty() && StringRef(options.output).ends_with(".pdf"))
+    return parser.usageError("--sweep draws .svg and .html; rsvg-convert -f "
+                             "pdf makes a pdf of an svg");
   userRequest.request = options.request;
   if (options.effort)
     userRequest.budget = *options.effort * effortUnit;

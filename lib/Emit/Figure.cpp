@@ -1,29 +1,10 @@
 // Draws a program for papers: a row a rank, an axis of time, a legend.
-#include "Canvas.h"
 #include "Emitters.h"
+#include "Svg.h"
 #include "ppcc/Analysis/Dependences.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 
 using namespace ppcc;
-
-ArrayRef<Line> ppcc::hatchLines(Hatch hatch) {
-  static constexpr Line rising[] = {{{-100, 100}, {100, -100}},
-                                    {{0, 600}, {600, 0}},
-                                    {{500, 700}, {700, 500}}},
-                        falling[] = {{{-100, 500}, {100, 700}},
-                                     {{0, 0}, {600, 600}},
-                                     {{500, -100}, {700, 100}}},
-                        cross[] = {{{0, 600}, {600, 0}}, {{0, 0}, {600, 600}}},
-                        across[] = {{{0, 150}, {600, 150}},
-                                    {{0, 450}, {600, 450}}},
-                        down[] = {{{150, 0}, {150, 600}},
-                                  {{450, 0}, {450, 600}}},
-                        grid[] = {{{0, 300}, {600, 300}},
-                                  {{300, 0}, {300, 600}}};
-  static const ArrayRef<Line> byHatch[] = {{},    rising, falling, {},
-                                           cross, across, down,    grid};
-  return byHatch[size_t(hatch)];
-}
 
 namespace {
 
@@ -81,7 +62,7 @@ struct Figure {
 
   const Picture &picture;
   const PictureOptions &options;
-  Canvas &canvas;
+  Svg &svg;
   const Program &program = picture.program;
   const Px fontSize = px(options.fontSize);
   const std::string title =
@@ -125,17 +106,17 @@ struct Figure {
         sheet.fills.push_back(
             {picture.fill(kind, chunk), picture.styleOf(kind).hatch});
     }
-    canvas.begin(sheet);
+    svg.begin(sheet);
     for (auto [i, line] : llvm::enumerate(titleLines))
-      canvas.text({edge, px(4) + Px(i + 1) * titleHeight() - px(3)}, line,
-                  Anchor::Begin, ColorRole::Text, titleSize());
+      svg.text({edge, px(4) + Px(i + 1) * titleHeight() - px(3)}, line,
+               Anchor::Begin, ColorRole::Text, titleSize());
     for (const Row &row : rows)
       draw(row);
     if (options.arrows)
       arrows();
     axis();
     legend();
-    canvas.end();
+    svg.end();
   }
 
   // ---- What there is to draw ----
@@ -291,24 +272,24 @@ struct Figure {
   void draw(const Row &row) {
     text({rankNamesEnd, middle(row.y, rowHeight)},
          fmt::format("rank {}", row.rank.value), Anchor::End);
-    canvas.area({left, row.y, plotWidth, rowHeight}, ColorRole::Ground);
+    svg.area({left, row.y, plotWidth, rowHeight}, ColorRole::Ground);
     size_t lanes = picture.nodeLanes.size();
     for (auto [line, lane] : llvm::enumerate(picture.nodeLanes)) {
       auto [y, height] = lineAt(row, line, lanes);
       laneName(program.nodes().lanes[lane], y, height);
     }
     for (auto [i, lane] : llvm::enumerate(row.beside)) {
-      canvas.area({left, yOfAsyncLane(row, i), plotWidth, laneHeight},
-                  ColorRole::Ground);
+      svg.area({left, yOfAsyncLane(row, i), plotWidth, laneHeight},
+               ColorRole::Ground);
       laneName(program.kinds().lanes()[lane], yOfAsyncLane(row, i), laneHeight);
     }
     std::vector<Line> marks;
     for (const Part &part : row.parts) {
       uint32_t chunk = picture.chunk(part.action.pipe, part.action.stage);
-      canvas.box(part.area, fillOf(part.action.kind, chunk));
+      svg.box(part.area, fillOf(part.action.kind, chunk));
       addMarks(part.area, chunk, marks);
     }
-    canvas.lines(marks, ColorRole::Mark);
+    svg.lines(marks, ColorRole::Mark);
     for (const Part &part : row.parts)
       label(part);
     for (auto [phase, from, to] : row.spans)
@@ -373,8 +354,8 @@ struct Figure {
     const auto &[letters, number] = part.label;
     Px center = x + width / 2, size = style.size;
     auto put = [&](Px y, Px height, StringRef content) {
-      canvas.text({center, middle(y, height, size)}, content, Anchor::Middle,
-                  ColorRole::Label, size);
+      svg.text({center, middle(y, height, size)}, content, Anchor::Middle,
+               ColorRole::Label, size);
     };
     if (height < size)
       return;
@@ -399,15 +380,15 @@ struct Figure {
   Px middle(Px y, Px height) const { return middle(y, height, fontSize); }
 
   void text(Point at, StringRef content, Anchor anchor) {
-    canvas.text(at, content, anchor, ColorRole::Text, fontSize);
+    svg.text(at, content, anchor, ColorRole::Text, fontSize);
   }
 
   // ---- Phases and memory ----
 
   /// A strip under the boxes of a phase.
   void strip(Px x, Px y, Px width, PhaseId phase) {
-    canvas.area({x, y, width, stripHeight},
-                ColorRole(int(ColorRole::Phase0) + (phase.value - 1) % 4));
+    svg.area({x, y, width, stripHeight},
+             ColorRole(int(ColorRole::Phase0) + (phase.value - 1) % 4));
   }
 
   static std::string memoryText(decimal::Sum memory) {
@@ -445,17 +426,17 @@ struct Figure {
     });
     finish();
     points.push_back({left + plotWidth, y(held)});
-    canvas.curve(points, low, ColorRole::Memory);
+    svg.curve(points, low, ColorRole::Memory);
     Line ground = {{left, low}, {left + plotWidth, low}},
          axis = {{left, high}, {left, low}};
-    canvas.lines({ground, axis}, ColorRole::Line);
+    svg.lines({ground, axis}, ColorRole::Line);
     auto limit = memory->model().limitOf(row.rank);
     if (limit)
-      canvas.lines(Line{{left, y(*limit)}, {left + plotWidth, y(*limit)}},
-                   ColorRole::Limit, Stroke::Dashed);
+      svg.lines(Line{{left, y(*limit)}, {left + plotWidth, y(*limit)}},
+                ColorRole::Limit, Stroke::Dashed);
     auto number = [&](Px at, decimal::Sum memory, ColorRole ink) {
-      canvas.text({left - px(3), at + smallSize() * 35 / 100},
-                  memoryText(memory), Anchor::End, ink, smallSize());
+      svg.text({left - px(3), at + smallSize() * 35 / 100}, memoryText(memory),
+               Anchor::End, ink, smallSize());
     };
     // The limit, else the most; they would stand on each other.
     decimal::Sum peak = memory->peak(row.rank).memory;
@@ -493,9 +474,9 @@ struct Figure {
                       return;
                     Px y = rows[*target].y;
                     bool down = y > row.y;
-                    canvas.lines(Line{{x(end), row.y + (down ? rowHeight : 0)},
-                                      {x(start), y + (down ? 0 : rowHeight)}},
-                                 ColorRole::Line, Stroke::Arrow);
+                    svg.lines(Line{{x(end), row.y + (down ? rowHeight : 0)},
+                                   {x(start), y + (down ? 0 : rowHeight)}},
+                              ColorRole::Line, Stroke::Arrow);
                   });
   }
 
@@ -507,7 +488,7 @@ struct Figure {
     picture.forEachTick(maxTicks, [&](Time time) {
       lines.push_back({{x(time), bottom}, {x(time), bottom + px(4)}});
     });
-    canvas.lines(lines, ColorRole::Line);
+    svg.lines(lines, ColorRole::Line);
     picture.forEachTick(maxTicks, [&](Time time) {
       text({x(time), bottom + px(5) + fontSize}, cost::format(time),
            Anchor::Middle);
@@ -531,10 +512,10 @@ struct Figure {
     auto box = [this](KindId kind, uint32_t chunk) {
       return [=, this](Px x, Px y) {
         Area area{x, y, swatch, px(12)};
-        canvas.box(area, fillOf(kind, chunk));
+        svg.box(area, fillOf(kind, chunk));
         std::vector<Line> marks;
         addMarks(area, chunk, marks);
-        canvas.lines(marks, ColorRole::Mark);
+        svg.lines(marks, ColorRole::Mark);
       };
     };
     for (unsigned kind : kinds.set_bits())
@@ -551,7 +532,7 @@ struct Figure {
                         {{x, low}, {right, low}},
                         {{x, y}, {x, low}},
                         {{right, y}, {right, low}}};
-        canvas.lines(lines, ColorRole::Line);
+        svg.lines(lines, ColorRole::Line);
       });
     KindId sample(kinds.find_first());
     for (uint32_t chunk = 0;
@@ -566,12 +547,12 @@ struct Figure {
     if (memory)
       add("memory held", [this](Px x, Px y) {
         Point ends[] = {{x, y + px(3)}, {x + swatch, y + px(3)}};
-        canvas.curve(ends, y + px(12), ColorRole::Memory);
+        svg.curve(ends, y + px(12), ColorRole::Memory);
       });
     if (memory && program.costs().has({Cost::MemoryLimit}))
       add("its limit", [this](Px x, Px y) {
-        canvas.lines(Line{{x, y + px(6)}, {x + swatch, y + px(6)}},
-                     ColorRole::Limit, Stroke::Dashed);
+        svg.lines(Line{{x, y + px(6)}, {x + swatch, y + px(6)}},
+                  ColorRole::Limit, Stroke::Dashed);
       });
   }
 
@@ -588,25 +569,16 @@ struct Figure {
 
 } // namespace
 
-/// `noun` is what the canvas writes. O(boxes).
-static void emitFigure(const Program &program, EmitContext &context,
-                       Canvas &canvas, StringRef noun) {
+/// O(boxes).
+void ppcc::emitSvg(const Program &program, raw_ostream &out,
+                   EmitContext &context) {
   constexpr size_t maxParts = 50'000;
   auto picture = Picture::make(program, context);
   if (!picture)
     return;
   if (size_t parts = picture->numParts(); parts > maxParts)
     return context.diags.refuse<diag::PictureTooLarge>(
-        Location(program.name()), parts, "boxes", maxParts, noun.str());
-  Figure{*picture, context.options.picture, canvas}.draw();
-}
-
-void ppcc::emitSvg(const Program &program, raw_ostream &out,
-                   EmitContext &context) {
-  emitFigure(program, context, *makeSvg(out), "an svg");
-}
-
-void ppcc::emitPdf(const Program &program, raw_ostream &out,
-                   EmitContext &context) {
-  emitFigure(program, context, *makePdf(out), "a pdf");
+        Location(program.name()), parts, "boxes", maxParts, "an svg");
+  Svg svg(out);
+  Figure{*picture, context.options.picture, svg}.draw();
 }

@@ -195,11 +195,11 @@ def test_timelines_show_themselves(tmp_path: Path) -> None:
     assert "<iframe" in timeline._repr_html_() and "srcdoc=" in timeline._repr_html_()
     assert timeline.svg.startswith("<svg") or timeline.svg.startswith("<?xml")
     assert timeline.text.strip()
-    for name, begin in (("a.html", b"<!doctype"), ("a.svg", b"<"), ("a.pdf", b"%PDF-"), ("a.txt", b"one_f_one_b")):
+    for name, begin in (("a.html", b"<!doctype"), ("a.svg", b"<"), ("a.txt", b"one_f_one_b")):
         timeline.save(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(begin), name
     with pytest.raises(ValueError, match="ends in none of"):
-        timeline.save(tmp_path / "a.png")
+        timeline.save(tmp_path / "a.pdf")
 
 
 def test_csv_for_pytorch() -> None:

@@ -12,8 +12,8 @@ struct ChartPoint {
   std::string mark; ///< What is said beside it, if anything.
 };
 
-/// Writes a curve through the points, ascending, as an svg, else as a pdf.
+/// Writes a curve through the points, ascending, as an svg.
 void emitChart(ArrayRef<ChartPoint> points, StringRef title, StringRef footer,
-               bool isSvg, raw_ostream &out);
+               raw_ostream &out);
 
 } // namespace ppcc

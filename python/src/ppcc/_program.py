@@ -402,7 +402,7 @@ class Program:
         Args:
             costs: Costs, as for `simulate`.
             transport: The transport, as for `simulate`.
-            width: The width of the text in columns, or of the SVG or PDF image in pixels; a page has the width of its window.
+            width: The width of the text in columns, or of the SVG image in pixels; a page has the width of its window.
 
         Returns:
             The timeline, which is drawn on first use.

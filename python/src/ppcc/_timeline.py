@@ -64,13 +64,13 @@ class Timeline:
         """Write the timeline to a file.
 
         Args:
-            path: The file; its extension, `.html`, `.svg`, `.pdf` or `.txt`, selects the form.
+            path: The file; its extension, `.html`, `.svg` or `.txt`, selects the form.
 
         Raises:
             ValueError: The file has another extension.
             CompileError: The run is too large for this form.
         """
-        forms = {".html": "html", ".svg": "svg", ".pdf": "pdf", ".txt": "timeline"}
+        forms = {".html": "html", ".svg": "svg", ".txt": "timeline"}
         self._draw(forms[suffix(path, forms)], "-o", os.fspath(path))
 
     def _repr_html_(self) -> str:

@@ -1,16 +1,88 @@
-// Writes figures as scalable vector graphics.
-#include "Canvas.h"
+// Draws figures as scalable vector graphics.
+#pragma once
+
+#include "Picture.h"
 #include "Writer.h"
 
-using namespace ppcc;
+namespace ppcc {
 
-namespace {
+/// A length in hundredths of a pixel: exact sums, and the same text everywhere.
+using Px = int64_t;
+constexpr Px px(int64_t pixels) { return pixels * 100; }
 
-class Svg final : public Canvas {
+struct Point {
+  Px x, y;
+};
+struct Area {
+  Px x, y, width, height;
+};
+
+struct Line {
+  Point from, to;
+};
+/// Those of a tile of 6 by 6 pixels.
+inline ArrayRef<Line> hatchLines(Hatch hatch) {
+  static constexpr Line rising[] = {{{-100, 100}, {100, -100}},
+                                    {{0, 600}, {600, 0}},
+                                    {{500, 700}, {700, 500}}},
+                        falling[] = {{{-100, 500}, {100, 700}},
+                                     {{0, 0}, {600, 600}},
+                                     {{500, -100}, {700, 100}}},
+                        cross[] = {{{0, 600}, {600, 0}}, {{0, 0}, {600, 600}}},
+                        across[] = {{{0, 150}, {600, 150}},
+                                    {{0, 450}, {600, 450}}},
+                        down[] = {{{150, 0}, {150, 600}},
+                                  {{450, 0}, {450, 600}}},
+                        grid[] = {{{0, 300}, {600, 300}},
+                                  {{300, 0}, {300, 600}}};
+  static const ArrayRef<Line> byHatch[] = {{},    rising, falling, {},
+                                           cross, across, down,    grid};
+  return byHatch[size_t(hatch)];
+}
+
+/// What has a colour of its own beside the boxes, by day and on dark pages.
+enum class ColorRole : uint8_t {
+#define THEME_COLOR(Name, Day, Dark) Name,
+#include "Theme.def"
+#undef THEME_COLOR
+};
+struct ThemeColor {
+  StringRef name;
+  Color light, dark;
+};
+inline constexpr ThemeColor themeColors[] = {
+#define THEME_COLOR(Name, Day, Dark) {#Name, Day, Dark},
+#include "Theme.def"
+#undef THEME_COLOR
+};
+inline const ThemeColor &styleOf(ColorRole ink) {
+  return themeColors[size_t(ink)];
+}
+
+/// A colour with lines or dots over it.
+struct Fill {
+  Color color;
+  Hatch hatch;
+};
+
+enum class Anchor : uint8_t { Begin, Middle, End };
+
+/// How lines are drawn; an arrow is one, thinner, with its head at the end.
+enum class Stroke : uint8_t { Solid, Dashed, Arrow };
+
+/// What a figure is before anything is drawn.
+struct Sheet {
+  Px width, height, fontSize;
+  std::string title;
+  std::vector<Fill> fills;
+};
+
+/// Draws what comes later over what came before.
+class Svg {
 public:
   explicit Svg(raw_ostream &out) : writer(out) {}
 
-  void begin(const Sheet &sheet) override {
+  void begin(const Sheet &sheet) {
     fontSize = sheet.fontSize;
     tag("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", sheet.width,
         "\" height=\"", sheet.height, "\" viewBox=\"0 0 ", sheet.width, " ",
@@ -31,21 +103,23 @@ public:
         sheet.width, "\" height=\"", sheet.height, "\"",
         fillOf(ColorRole::Paper), "/>\n");
   }
-  void end() override {
+  void end() {
     within("");
     writer.put("</svg>\n");
   }
-  void box(Area area, size_t fill) override {
+  /// With a thin border; `fill` is the number of one of the sheet.
+  void box(Area area, size_t fill) {
     within(" stroke=\"#333\" stroke-width=\".5\"");
     rect(area);
     tag(" fill=\"url(#k", fmt::to_string(fill), ")\"/>\n");
   }
-  void area(Area area, ColorRole ink) override {
+  void area(Area area, ColorRole ink) {
     within("");
     rect(area);
     tag(fillOf(ink), "/>\n");
   }
-  void lines(ArrayRef<Line> lines, ColorRole ink, Stroke stroke) override {
+  void lines(ArrayRef<Line> lines, ColorRole ink,
+             Stroke stroke = Stroke::Solid) {
     static constexpr StringRef strokes[] = {
         " fill=\"none\" stroke-width=\"1\"",
         " fill=\"none\" stroke-dasharray=\"4 2\"",
@@ -56,7 +130,8 @@ public:
     path(lines);
     tag(stroke == Stroke::Arrow ? " marker-end=\"url(#head)\"/>\n" : "/>\n");
   }
-  void curve(ArrayRef<Point> points, Px bottom, ColorRole ink) override {
+  /// The area below a curve, and the curve.
+  void curve(ArrayRef<Point> points, Px bottom, ColorRole ink) {
     within(fillOf(ink) + " fill-opacity=\".2\"");
     tag("<path d=\"");
     point('M', {points.front().x, bottom});
@@ -71,7 +146,7 @@ public:
     tag("\"/>\n");
   }
   void text(Point at, StringRef content, Anchor anchor, ColorRole ink,
-            Px size) override {
+            Px size) {
     constexpr StringRef anchors[] = {"", " text-anchor=\"middle\"",
                                      " text-anchor=\"end\""};
     std::string group = fillOf(ink) + anchors[size_t(anchor)].str();
@@ -167,8 +242,4 @@ private:
   Px fontSize = 0;
 };
 
-} // namespace
-
-std::unique_ptr<Canvas> ppcc::makeSvg(raw_ostream &out) {
-  return std::make_unique<Svg>(out);
-}
+} // namespace ppcc
