@@ -6,7 +6,6 @@
 // RUN: ppcc-run %t.so:ppcc_two_encoders | FileCheck %s --check-prefix=GRADIENTS
 // RUN: ppcc %s --emit=svg | grep -c '<svg'
 // RUN: grep -q '"gaps": .1.[}]' %t.json && grep -q '^"version": 3,' %t.json
-// RUN: ppcc %s --emit=promela | FileCheck %s --check-prefix=PROMELA
 
 // CHECK:      rank 0: 0F0 1F0 1SEND_F0>3 0F1 1F1 1SEND_F1>3 1RECV_B0<3 1B0 0B0 1RECV_B1<3 1B1 0B1
 // CHECK-NEXT: rank 1: 2F0 2SEND_F0 2F1 2SEND_F1 2RECV_B0 2B0 2RECV_B1 2B1
@@ -14,7 +13,6 @@
 // The encoders do not wait for each other: 2 forwards, the decoder's 6 + 6, 4 behind it.
 // REPORT: makespan 18
 // GRADIENTS: 1 programs, 10 layers exact, 0 in another order, 0 failed
-// PROMELA: proctype
 schedule two_encoders(M: int = 2) {
   ranks 3;
   microbatches M;

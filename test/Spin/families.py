@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "property"))
-from comparisons.spin import search  # noqa: E402
+from program_json import from_json  # noqa: E402
+from spin_model import Model, search  # noqa: E402
 
 NAMES = "gpipe one_f_one_b eager_1f1b zb_h1 zb1p seq1f1b gis chimera dualpipe_v zero_bubble_v interleaved_1f1b".split()
 TRANSPORTS = "stream rendezvous buffered buffered:1 buffered:2 stream-per-peer stream-per-edge".split()
@@ -30,7 +31,7 @@ def run(*args):
 
 
 with tempfile.TemporaryDirectory() as name:
-    verdicts, file = {}, Path(name) / "family.json"  # By model, without the line that names the program.
+    verdicts, file = {}, Path(name) / "family.json"  # By model.
     while drawn.total() < options.count:
         schedule, transport, p = rng.choice(NAMES), rng.choice(TRANSPORTS), rng.choice(ranks)
         if transport == "stream-per-edge":  # What can happen there grows with the power of the edges.
@@ -48,11 +49,11 @@ with tempfile.TemporaryDirectory() as name:
             m = rng.choice([one["from"] for one in right][:2])
             if m > 4:
                 continue
-        model = run(str(file), "-D", f"M={m}", "--emit=promela", f"--transport={transport}").stdout
-        key = model.split("\n", 1)[1]
-        if key not in verdicts:
-            verdicts[key] = search(Path(name), model)
-        assert verdicts[key] == "safe", f"{schedule}, P = {p}, M = {m}, on {transport}: {verdicts[key]}"
+        program = from_json(json.loads(run(str(file), "-D", f"M={m}", f"--transport={transport}").stdout))
+        model = Model(program, transport).text()
+        if model not in verdicts:
+            verdicts[model] = search(Path(name), model)
+        assert verdicts[model] == "safe", f"{schedule}, P = {p}, M = {m}, on {transport}: {verdicts[model]}"
         drawn[p] += 1
 counts = ", ".join(f"{drawn[p]} of {p} ranks" for p in sorted(drawn))
 print(f"{drawn.total()} programs of families, {counts}, {len(verdicts)} models, all safe")

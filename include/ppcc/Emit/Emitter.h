@@ -36,7 +36,7 @@ struct PictureOptions {
 struct EmitOptions {
   TorchTarget torch;     ///< The PyTorch that is to read torch-csv.
   std::string cppSymbol; ///< What cpp exports; empty for cppSymbol().
-  /// What promela models, and what reports and pictures run on.
+  /// What reports and pictures run on.
   Transport transport{"stream"};
   /// What `ir`, `actions` and pictures show of the program.
   PrintOptions print;

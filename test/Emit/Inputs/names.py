@@ -103,9 +103,6 @@ def elements(svg):
 
 
 def check_texts(form, plain, text):
-    if form == "pdf":  # Outside of its strings there is no name.
-        assert not re.findall(rb"pwned|window", re.sub(rb"\([^()]*\)", b"", re.sub(rb"\\.", b"", text)))
-        return
     found = text.decode()  # Never other than UTF-8.
     if form in ("json", "report-json", "trace"):
         json.loads(found)
@@ -116,8 +113,6 @@ def check_texts(form, plain, text):
         assert Tags(found).found == Tags(plain.decode()).found
     elif form in ("times", "torch-csv", "torch-csv-compute"):
         assert [len(row) for row in csv.reader(io.StringIO(found))] == [len(row) for row in csv.reader(io.StringIO(plain.decode()))]
-    elif form == "promela":
-        assert found.count("*/") == plain.decode().count("*/")
     elif form != "cpp":
         assert not CONTROL.search(found), (form, CONTROL.search(found))
         if form != "ir":
@@ -184,9 +179,6 @@ def main():
         text = json.dumps(document).encode()
         read = ["-", "--from=json", "--for", "M"]
         assert names_of(json.loads(run(*read, text=text)), []) == names_of(document, [])
-        ir = run(*read, "--emit=ir", text=text)
-        assert not CONTROL.search(ir.decode())
-        assert names_of(json.loads(run("-", "--from=ir", "--for", "M", text=ir)), []) == names_of(document, [])
         cpp(len(NAMES) + turn, run(*read, "--emit=cpp", f"--cpp-symbol=p{len(NAMES) + turn}", text=text))
         of_three = next(family for family in document["families"] if family["from"] == 3)
         expected += [document["schedule"], *names_of(document, of_three["phases"])]

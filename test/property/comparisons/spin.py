@@ -1,10 +1,7 @@
-"""Verdicts on transports against SPIN, which searches all that can happen in the model of --emit=promela."""
+"""Verdicts on transports against SPIN, which searches all that can happen in a model of the program."""
 
 import json
-import pathlib
 import re
-import subprocess
-import tempfile
 
 import library
 import programs
@@ -13,10 +10,10 @@ from oracle.check import message_violations, violations
 from oracle.program import Costs, Program, text
 from oracle.run import TRANSPORTS, is_deadlock_free
 from program_json import to_json
-from tools import Mismatch, expect
+from spin_model import Model, search
+from tools import expect
 
 COVERAGE = {"safe": 2, "deadlock": 16, "unmatched": 12}
-SECONDS = 60
 UNMATCHED, DEADLOCK = {"E0760", "E0761", "E0762"}, {"E0765", "E0766"}
 
 
@@ -43,9 +40,7 @@ def compare(draw, tools, tally):
         oracle = "unmatched" if message_violations(program) else "safe" if is_deadlock_free(program, transport) else "deadlock"
         tally[oracle] += 1
         tally[f"{transport}: {oracle}"] += 1
-        done = tools.run("ppcc-opt", "random.ir", "--emit=promela", f"--transport={transport}")
-        expect(done.returncode == 0, "no model", done.stderr)
-        spin = search(tools.folder, done.stdout)
+        spin = search(tools.folder, Model(program, transport).text())
         # SPIN stops at whatever it meets first in a program whose messages do not match.
         fits = spin in ("unmatched", "deadlock") if oracle == "unmatched" else spin == oracle
         expect(fits and by_ppcc(tools, transport) == oracle, "another verdict by SPIN",
@@ -58,20 +53,3 @@ def by_ppcc(tools, transport):
     if done.returncode == 0:
         return "safe"
     return "unmatched" if codes & UNMATCHED else "deadlock" if codes and codes <= DEADLOCK else done.stderr
-
-
-def search(folder, model):
-    """What SPIN finds: safe, deadlock or unmatched."""
-    with tempfile.TemporaryDirectory(dir=folder) as name:
-        place = pathlib.Path(name)
-        (place / "model.pml").write_text(model)
-        for command in (["spin", "-a", "model.pml"], ["tcc", "-w", "-DSAFETY", "-DVECTORSZ=8192", "-o", "pan", "pan.c"],
-                        ["./pan", "-w16", "-m100000"]):
-            done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=SECONDS)
-            if done.returncode != 0:
-                raise Mismatch(f"{command[0]} ends with {done.returncode}", done.stdout + done.stderr)
-    errors = re.search(r"errors: (\d+)", done.stdout)
-    if errors and errors[1] == "0" and "Search not completed" not in done.stdout and "depth too small" not in done.stdout:
-        return "safe"
-    witness = re.match(r"pan:1: (invalid end state|assertion violated)", done.stdout.lstrip())
-    return {"invalid": "deadlock", "asserti": "unmatched"}[witness[1][:7]] if witness else f"pan: {done.stdout}"
