@@ -68,8 +68,6 @@ static int writeForAll(const Options &options, Session &session,
   return writeOutput(options.output, call.out, session, [&](raw_ostream &s) {
     if (options.emit == "cpp")
       writeCpp(*families, options, session, s);
-    else if (options.emit == "ir")
-      printFamilies(*families, s);
     else
       writeFamilies(*families, session, s);
   });

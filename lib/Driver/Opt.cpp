@@ -2,7 +2,6 @@
 #include "Options.h"
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Driver/Output.h"
-#include "ppcc/Import/Families.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
@@ -24,7 +23,7 @@ void declareOutputOptions(OptionParser &parser, OptOptions &options) {
   parser.choice("--emit", "The output format",
                 namesIn(emitters(), &Emitter::name), options.emit);
   forFormats(parser, options, Emitter::TransportModel, [&] {
-    parser.parsed("--transport", "The transport of promela and reports",
+    parser.parsed("--transport", "The transport of reports and pictures",
                   [&](const std::string &name) -> std::string {
                     auto transport = findTransport(name);
                     if (transport)
@@ -44,12 +43,6 @@ void declare(OptionParser &parser, OptOptions &options) {
   auto declareAll = [&] {
     parser.positional("INPUT", options.request.input,
                       "The program as text; - is standard input");
-    parser.repeated(
-        "-D", "NAME=VALUE",
-        "Choose one program of a file for all values of a parameter",
-        [&](const std::string &text) {
-          return parseDefinition(text, options.request.params.emplace_back());
-        });
     addCostOptions(parser, options.request.costs);
     parser.onlyIf([&options] { return !options.check; },
                   "nothing is written with --no-print",
@@ -79,20 +72,10 @@ void declare(OptionParser &parser, OptOptions &options) {
   });
 }
 
-/// The program of a text, or that which the options choose among those of it.
-std::optional<Program> read(const OptOptions &options, uint32_t file,
-                            Session &session) {
-  if (options.request.params.empty() && !hasFamilies(file, session.sources))
-    return parseProgram(file, session.sources, session.diags);
-  ImportContext context{file, session.sources, session.diags, {}};
-  for (const sema::ParamValue &param : options.request.params)
-    context.options.params.emplace_back(param.name, param.value);
-  return importFamilies(context);
-}
-
 int run(const OptOptions &options, Session &session, raw_ostream &out) {
   auto file = session.open(options.request.input);
-  auto program = file ? read(options, *file, session) : std::nullopt;
+  auto program =
+      file ? parseProgram(*file, session.sources, session.diags) : std::nullopt;
   if (!program || !applyCosts(options.request.costs, session, *program) ||
       !runPasses(options.request.passes, session, *program))
     return Errors;

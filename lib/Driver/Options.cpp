@@ -126,7 +126,7 @@ void ppcc::addPictureOptions(OptionParser &parser, Options &all) {
   });
   when(Emitter::Size, [&] {
     parser.number("--width", options.width, 20, 20000,
-                  "Columns of a timeline, pixels of an svg or pdf");
+                  "Columns of a timeline, pixels of an svg");
     parser.flag("--memory", options.memory,
                 "Draw the memory of each rank and its limit (svg, timeline)");
   });
@@ -478,14 +478,13 @@ static std::string findConflict(const Options &options, bool lists) {
     return "--output is where --timeline draws";
   const Instrumentation &watch = request.passes.instrumentation;
   if (!options.free.empty() &&
-      (!llvm::is_contained({"json", "cpp", "ir"}, options.emit) ||
-       options.timeline || !options.depfile.empty() || request.rolled ||
-       options.noFamilies || !request.passes.passes.empty() ||
-       request.passes.verifiesEach || watch.printAfterAll ||
-       !watch.printAfter.empty() || !watch.print.ranks.empty() ||
-       watch.print.microbatches))
-    return "--for writes one file of --emit=json, cpp or ir and chooses passes "
-           "and messages itself; it draws nothing";
+      (!llvm::is_contained({"json", "cpp"}, options.emit) || options.timeline ||
+       !options.depfile.empty() || request.rolled || options.noFamilies ||
+       !request.passes.passes.empty() || request.passes.verifiesEach ||
+       watch.printAfterAll || !watch.printAfter.empty() ||
+       !watch.print.ranks.empty() || watch.print.microbatches))
+    return "--for writes one file of --emit=json or cpp and chooses passes and "
+           "messages itself; it draws nothing";
   return "";
 }
 

@@ -53,20 +53,6 @@ public:
     isGood = in.diags.errorCount() == errorsBefore;
   }
 
-  /// The items of a family, up to its first rank, in place of the head's.
-  void readFamily() {
-    const std::vector<Key> ofFamily = {
-        {"param", [this] { readParams(); }},
-        {"site", [this] { readSites(); }},
-        {"preconnect", [this] { readPreconnect(); }},
-        {"microbatches", [this] { pipes.readFamilyMicrobatches(); }},
-    };
-    while (!in.diags.saturated() && !in.peek('}') && !in.atEnd() &&
-           in.peekWord() != "rank")
-      if (!item(ofFamily))
-        in.skipItem();
-  }
-
   void check() {
     checkSites();
     nodes.check();
@@ -122,16 +108,9 @@ private:
     in.expect(":");
     param.type = in.wordOrString("the type of a parameter");
     in.expect("=");
-    param.value = in.point && param.type == "int" && !in.peek('"')
-                      ? affineValue()
-                      : in.wordOrString("the value of a parameter");
+    param.value = in.wordOrString("the value of a parameter");
     if (in.ok())
       head.params.push_back(std::move(param));
-  }
-
-  std::string affineValue() {
-    AffineTerm value = in.parseAffine("the value of a parameter");
-    return fmt::format("{}", value.c + value.n * in.point->n);
   }
 
   void readRanks() {
@@ -269,109 +248,19 @@ private:
 
 } // namespace
 
-/// Reads a program, or one of a family.
-static std::optional<Program> parse(TextReader text, uint32_t body,
-                                    StringRef fileName) {
-  DiagnosticEngine &diags = text.diags;
+std::optional<Program> ppcc::parseProgram(uint32_t file,
+                                          const SourceManager &sources,
+                                          DiagnosticEngine &diags) {
+  TextReader text(file, sources, diags);
   size_t errorsBefore = diags.errorCount();
   Program program;
   Facts facts;
   HeadReader head({text, program.editHead()}, facts);
   head.read();
-  if (text.point) {
-    text.moveTo(body);
-    head.readFamily();
-  }
   head.check();
-  readRows(text, fileName, program, diags);
+  readRows(text, sources.name(file), program, diags);
   if (diags.errorCount() != errorsBefore)
     return std::nullopt;
   program.setFacts(std::move(facts));
   return program;
-}
-
-std::optional<Program> ppcc::parseProgram(uint32_t file,
-                                          const SourceManager &sources,
-                                          DiagnosticEngine &diags) {
-  return parse({file, sources, diags}, 0, sources.name(file));
-}
-
-std::optional<Program> ppcc::parseFamily(const FamilyHeader &family, int64_t n,
-                                         int64_t j, uint32_t file,
-                                         const SourceManager &sources,
-                                         DiagnosticEngine &diags) {
-  TextReader text(file, sources, diags);
-  text.point = {n, j};
-  return parse(text, *family.body, sources.name(file));
-}
-
-bool ppcc::hasFamilies(uint32_t file, const SourceManager &sources) {
-  DiagnosticEngine ignored([](const Diagnostic &) {});
-  TextReader text(file, sources, ignored);
-  if (!text.acceptWord("program"))
-    return false;
-  if (text.peek('"'))
-    text.string("");
-  return text.accept("{") && text.skipBlock() && text.peekWord() == "family";
-}
-
-/// `M = 2 n + 7, n in 0.. right`, or a reason in the place of items.
-static FamilyHeader readFamilyHeader(TextReader &text, std::string &free) {
-  FamilyHeader family;
-  SourceRange at = text.here();
-  std::string name = text.wordOrString("the name of a parameter");
-  if (!free.empty() && free != name)
-    text.expected(at,
-                  fmt::format("`{}`, which the families before have", free));
-  free = name;
-  text.expect("=");
-  at = text.here();
-  family.values = text.parseAffine("the values of the parameter");
-  if (family.values.j != 0 || family.values.n < 0 || family.values.c < 1)
-    text.expected(at, "values above 0, such as `2 n + 7`");
-  if (family.values.n == 0) {
-    family.count = 1;
-  } else {
-    text.expect(",");
-    text.expectWord("n");
-    text.expectWord("in");
-    text.expect("0..");
-    if (text.isDigitNext())
-      family.count = text.digits("how many values there are", UINT32_MAX - 1);
-    if (family.count == 0)
-      text.expected("a number of values, at least 1");
-  }
-  StringRef word = text.peekWord();
-  bool isValid = word == "valid" || word == "right"; // An older word.
-  bool isInvalid = word == "invalid" || word == "wrong";
-  family.verdict = isValid ? "valid" : isInvalid ? "invalid" : "excluded";
-  text.expectWord(isValid || isInvalid ? word : "excluded");
-  if (!isValid)
-    family.reason = text.string("a reason");
-  else if (text.expect("{"))
-    family.body = text.offset();
-  return family;
-}
-
-std::optional<FamilyHeaders> ppcc::parseFamilies(uint32_t file,
-                                                 const SourceManager &sources,
-                                                 DiagnosticEngine &diags) {
-  size_t errorsBefore = diags.errorCount();
-  Program program;
-  Facts facts;
-  TextReader text(file, sources, diags);
-  HeadReader head({text, program.editHead()}, facts);
-  head.read();
-  FamilyHeaders result;
-  result.transports = std::move(head.transports);
-  do {
-    text.recover();
-    text.expectWord("family");
-    result.families.push_back(readFamilyHeader(text, result.free));
-    if (result.families.back().body && !text.skipBlock())
-      text.expected("`}`, the end of a family");
-  } while (diags.errorCount() == errorsBefore && !text.atEnd());
-  if (diags.errorCount() != errorsBefore)
-    return std::nullopt;
-  return result;
 }

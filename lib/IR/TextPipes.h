@@ -85,23 +85,6 @@ public:
     tensorRanges[{id.value, from.value, to.value}] = in.keyRange();
   }
 
-  /// `microbatches "main" 0..2 n + 7`, of a family.
-  void readFamilyMicrobatches() {
-    SourceRange at = in.keyRange();
-    PipeId id = pipeName();
-    if (!in.ok())
-      return;
-    Pipe &pipe = head.pipes[id.value];
-    microbatches(pipe);
-    if (pipe.numMicrobatches % pipe.slices != 0)
-      in.expected(at,
-                  fmt::format("a multiple of {} microbatches", pipe.slices));
-    for (const Pipe &other : head.pipes)
-      if (auto shared = sharedMicrobatch(pipe, other);
-          shared && &other != &pipe)
-        in.report<diag::IrPipesOverlap>(at, other.name, pipe.name, *shared);
-  }
-
 private:
   void checkTensors(PipeId id) {
     const Pipe &pipe = head.pipes[id.value];
@@ -119,11 +102,11 @@ private:
 
   void microbatches(Pipe &pipe) {
     uint32_t first =
-        in.parseAffineNumber("the first microbatch", Program::maxMicrobatches);
+        in.number("the first microbatch", Program::maxMicrobatches);
     in.expect("..");
     SourceRange at = in.here();
-    uint32_t last = in.parseAffineNumber("the end of the microbatches",
-                                         Program::maxMicrobatches);
+    uint32_t last =
+        in.number("the end of the microbatches", Program::maxMicrobatches);
     if (last < first)
       in.report<diag::IrExpected>(
           at, fmt::format("a microbatch of at least {}", first));

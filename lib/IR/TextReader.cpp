@@ -14,45 +14,6 @@ void TextReader::noNumber(StringRef digits, StringRef what, uint32_t max) {
                                    max);
 }
 
-AffineTerm TextReader::parseAffine(StringRef what) {
-  AffineTerm sum;
-  for (bool isFirst = true; isOk; isFirst = false) {
-    skipSpace();
-    bool isMinus = acceptNext('-');
-    if (!isMinus && !acceptNext('+') && !isFirst)
-      break;
-    skipSpace();
-    bool hasFactor = isDigitNext();
-    int64_t factor = hasFactor ? digits(what, UINT32_MAX - 1) : 1;
-    factor = isMinus ? -factor : factor;
-    skipSpace();
-    StringRef name = nextWhile(llvm::isAlnum);
-    if (name == "n" || name == "j") {
-      take(name);
-      (name == "n" ? sum.n : sum.j) += factor;
-    } else if (hasFactor) {
-      sum.c += factor;
-    } else {
-      expected(what);
-    }
-  }
-  return sum;
-}
-
-uint32_t TextReader::parseAffineNumber(StringRef what, uint32_t max) {
-  skipSpace();
-  if (!point)
-    return number(what, max);
-  const char *from = at;
-  AffineTerm line = parseAffine(what);
-  __int128 value =
-      line.c + __int128(line.n) * point->n + __int128(line.j) * point->j;
-  if (isOk && (value < 0 || value > max))
-    refuse<diag::IrNumberTooLarge>(
-        rangeFrom(from), textFrom(from).trim().take_front(40), what, max);
-  return isOk ? uint32_t(value) : 0;
-}
-
 std::string TextReader::string(StringRef what) {
   if (!peek('"') || !isOk) {
     expected(fmt::format("a string: {}", what));
@@ -110,23 +71,6 @@ void TextReader::skipPastBrace() {
   }
   recover();
   accept("}");
-}
-
-bool TextReader::skipBlock() {
-  for (size_t depth = 1; depth != 0; ++at) {
-    skipSpace();
-    if (at == end)
-      return false;
-    if (*at == '{')
-      ++depth;
-    else if (*at == '}')
-      --depth;
-    else if (*at == '"')
-      while (at + 1 != end && at[1] != '\n' && *++at != '"')
-        if (*at == '\\' && at + 1 != end && at[1] != '\n')
-          ++at;
-  }
-  return true;
 }
 
 void TextReader::skipItem() {

@@ -175,11 +175,6 @@ public:
       noNumber(textFrom(from), what, max);
     return uint32_t(isOk ? value : 0);
   }
-  /// `2 n + j - 3`
-  AffineTerm parseAffine(StringRef what);
-  /// The same where numbers may grow with a family, else a number. Its value,
-  /// of at most `max`.
-  uint32_t parseAffineNumber(StringRef what, uint32_t max);
   /// What stands between quotes.
   std::string string(StringRef what);
   std::string wordOrString(StringRef what);
@@ -211,9 +206,6 @@ public:
   void stop() { at = end; }
   /// Moves after the next `}`, and restarts.
   void skipPastBrace();
-  /// Moves after the `}` that closes a block whose `{` has been taken. False
-  /// at the end.
-  bool skipBlock();
 
   // ---- Reports ----
 
@@ -251,11 +243,6 @@ public:
   void skipItem();
 
   DiagnosticEngine &diags;
-  /// What N and J are, in a family.
-  struct Point {
-    int64_t n, j;
-  };
-  std::optional<Point> point;
 
 private:
   void noNumber(StringRef digits, StringRef what, uint32_t max);

@@ -23,8 +23,7 @@ public:
     // usual.
     program.editRows().reserve(
         std::min<size_t>(text.bytesLeft() / 4, UINT32_MAX));
-    while (!diags.saturated() && !text.atEnd() &&
-           !(text.point && text.accept("}")))
+    while (!diags.saturated() && !text.atEnd())
       rank();
     while (program.ranksBegun() < program.numRanks())
       program.editRows().beginRank();
@@ -129,12 +128,8 @@ private:
   /// `4 advance 1 { ... }`
   void loop() {
     SourceRange at = text.here();
-    uint32_t count = 1;
     int32_t advance = 0;
-    if (text.point)
-      readFamilyTripCount();
-    else
-      count = readTripCount(at, advance);
+    uint32_t count = readTripCount(at, advance);
     if (!text.expect("{"))
       return text.skipPastBrace();
     if (inLoop)
@@ -161,16 +156,6 @@ private:
         text.number("what an iteration adds to microbatches", INT32_MAX));
     advance = down ? -advance : advance;
     return count;
-  }
-
-  /// `j in 0..n + 1`, of a family.
-  void readFamilyTripCount() {
-    text.expectWord("j");
-    text.expectWord("in");
-    text.expect("0..");
-    AffineTerm end = text.parseAffine("the iterations of a loop");
-    if (end.c != 1 || end.n != 1 || end.j != 0)
-      text.expected("`j in 0..n + 1`");
   }
 
   void endLoop(Loop loop, SourceRange at) {
@@ -223,20 +208,15 @@ private:
     std::optional<KindId> kind = kindOf(mnemonic);
     if (!text.ok())
       return skippedCell();
-    bool isAffine = text.point && text.acceptNext('[');
-    bool hasMicrobatch = isAffine || text.isDigitNext();
+    bool hasMicrobatch = text.isDigitNext();
     KindScope scope =
         kind ? program.kinds()[*kind].scope : KindScope::Microbatch;
     if (!kind || hasMicrobatch != (scope == KindScope::Microbatch) ||
         hasStage == (scope == KindScope::Rank))
       return noAction(from, kind ? StringRef() : mnemonic);
     uint32_t microbatch =
-        isAffine
-            ? text.parseAffineNumber("a microbatch", Program::maxMicrobatches)
-        : hasMicrobatch ? text.digits("a microbatch", Program::maxMicrobatches)
-                        : Action::noMicrobatch;
-    if (isAffine)
-      text.expect("]");
+        hasMicrobatch ? text.digits("a microbatch", Program::maxMicrobatches)
+                      : Action::noMicrobatch;
     std::optional<uint32_t> pipe, peer, site;
     if (text.ok() && scope == KindScope::Stage && text.acceptNext(':'))
       pipe = text.digits("a pipe", UINT32_MAX - 1);

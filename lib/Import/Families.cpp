@@ -2,8 +2,6 @@
 
 #include "Importers.h"
 #include "JsonReader.h"
-#include "ppcc/IR/Loops.h"
-#include "ppcc/IR/Text.h"
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Proof/Instance.h"
 #include "ppcc/Proof/TemplateJson.h"
@@ -19,36 +17,7 @@ bool ppcc::isFamilyFile(uint32_t file, SourceManager &sources) {
   text.consume_front("\xEF\xBB\xBF");
   DiagnosticEngine ignored([](const Diagnostic &) {});
   JsonReader json(text, file, sources, ignored);
-  return json.peek() == '{' ? json.hasKey("families")
-                            : hasFamilies(file, sources);
-}
-
-/// The rows of all n of a family, from its programs of n = 1 and 2 and, of 1,
-/// what the next turns of its loops are.
-static proof::Template templateOf(const Program &first, const Program &second,
-                                  const Program &atNextIteration) {
-  proof::Template rows;
-  auto line = [](int64_t a, int64_t b) { return Affine{2 * a - b, b - a, 0}; };
-  for (auto [a, b] : llvm::zip(first.pipes(), second.pipes()))
-    rows.pipes.push_back({line(a.firstMicrobatch, b.firstMicrobatch),
-                          line(a.numMicrobatches, b.numMicrobatches)});
-  for (RankId rank : first.ranks()) {
-    auto &ofRank = rows.ranks.emplace_back();
-    ArrayRef<Loop> loops = loopsOf(first, rank);
-    uint32_t loop = 0;
-    for (ActionId id : first.rows(rank)) {
-      Action action = first[id];
-      loop += loop != loops.size() && loops[loop].end <= id;
-      bool isLooped = loop != loops.size() && loops[loop].begin <= id;
-      Affine microbatch = line(action.microbatch, second[id].microbatch);
-      microbatch.j =
-          int64_t(atNextIteration[id].microbatch) - action.microbatch;
-      ofRank.push_back({action.kind, action.pipe, action.stage, action.peer,
-                        action.joined, isLooped ? loop : proof::noLoop,
-                        microbatch, 0, action.phase, action.site});
-    }
-  }
-  return rows;
+  return json.peek() == '{' && json.hasKey("families");
 }
 
 namespace {
@@ -142,8 +111,6 @@ private:
     StringRef text = context.sources.text(context.file);
     text.consume_front("\xEF\xBB\xBF");
     JsonReader json(text, context.file, context.sources, context.diags);
-    if (json.peek() != '{')
-      return splitText();
     json.skip(); // Finds what is wrong with it, and nested too deep.
     json.expectEnd();
     if (!json.isGood())
@@ -184,52 +151,12 @@ private:
     }
     return true;
   }
-  bool splitText() {
-    auto families = parseFamilies(context.file, context.sources, context.diags);
-    if (!families)
-      return false;
-    free = families->free;
-    transports = families->transports;
-    texts = std::move(families->families);
-    for (const FamilyHeader &family : texts) {
-      auto [from, growth, iteration] = family.values;
-      int64_t modulus = std::max<int64_t>(growth, 1);
-      proof::ProgramRange claim{modulus, from % modulus, from, {}, "", "", {}};
-      if (family.count)
-        claim.to = from + modulus * int64_t(*family.count - 1);
-      claim.verdict = family.verdict;
-      claim.reason = family.reason;
-      claims.push_back(std::move(claim));
-    }
-    return true;
-  }
   const json::Object &file() const { return objectOf(*parsed); }
   const json::Object &family(size_t i) const {
     return objectOf((*file().getArray("families"))[i]);
   }
 
-  /// The head that n has in a range, and what else is known.
-  std::optional<Program> head(size_t i, int64_t n) {
-    if (parsed)
-      return head(family(i), claims[i].from + claims[i].modulus * n);
-    auto program = at(i, n, 0);
-    if (program)
-      *program = program->withEquivalentRows(Rows());
-    return program;
-  }
-  std::optional<Program> at(size_t i, int64_t n, int64_t j) {
-    return parseFamily(texts[i], n, j, context.file, context.sources,
-                       context.diags);
-  }
   bool readRows(size_t i, const Program &head, proof::Template &rows) {
-    if (!parsed) {
-      auto first = at(i, 1, 0);
-      auto second = first ? at(i, 2, 0) : std::nullopt;
-      auto atNextIteration = second ? at(i, 1, 1) : std::nullopt;
-      if (atNextIteration)
-        rows = templateOf(*first, *second, *atNextIteration);
-      return atNextIteration.has_value();
-    }
     std::string fault = proof::readTemplate(
         family(i), head.head(),
         proof::SiteCounts{head.phases().size(), head.sites().size()}, rows);
@@ -265,8 +192,11 @@ private:
     return result;
   }
 
-  /// What all have, and what those of the family do.
-  std::optional<Program> head(const json::Object &family, int64_t number) {
+  /// What the program of n of a range has beside rows: what all have, and what
+  /// those of the family do.
+  std::optional<Program> head(size_t i, int64_t n) {
+    const json::Object &family = this->family(i);
+    int64_t number = claims[i].from + claims[i].modulus * n;
     json::Object one;
     for (const auto &[key, value] : file())
       if (StringRef(key) != "families" && StringRef(key) != "for" &&
@@ -282,11 +212,9 @@ private:
           continue;
         }
         // What overflows is refused with the microbatches, which are as large.
-        uint64_t n = (number - *family.getInteger("from")) /
-                     *family.getInteger("modulus");
-        params[name] =
-            int64_t(uint64_t(orZero((*affine)[0].getAsInteger())) +
-                    n * uint64_t(orZero((*affine)[1].getAsInteger())));
+        params[name] = int64_t(
+            uint64_t(orZero((*affine)[0].getAsInteger())) +
+            uint64_t(n) * uint64_t(orZero((*affine)[1].getAsInteger())));
       }
     params[free] = number;
     one["params"] = std::move(params);
@@ -319,7 +247,6 @@ private:
   std::vector<std::string> transports;
   std::vector<proof::ProgramRange> claims; ///< Without programs.
   std::optional<json::Value> parsed;
-  std::vector<FamilyHeader> texts; ///< Of text.
 };
 
 } // namespace

@@ -4,7 +4,6 @@
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Loops.h"
 #include "ppcc/IR/Text.h"
-#include "ppcc/Import/Families.h"
 
 using namespace ppcc;
 
@@ -14,8 +13,6 @@ bool ppcc::beginsIr(StringRef text) {
 }
 
 std::optional<Program> ppcc::importIr(ImportContext &context) {
-  if (hasFamilies(context.file, context.sources))
-    return importFamilies(context);
   auto program = parseProgram(context.file, context.sources, context.diags);
   if (!program || program->loops().empty())
     return program;

@@ -30,39 +30,4 @@ std::string quotedIfNeeded(StringRef text);
 std::optional<Program> parseProgram(uint32_t file, const SourceManager &sources,
                                     DiagnosticEngine &diags);
 
-// ---- Programs for all values of a parameter, docs/every-m.md ----
-
-/// c + n N + j J, where N and J are variables.
-struct AffineTerm {
-  int64_t c = 0, n = 0, j = 0;
-};
-
-/// Programs for the values `values.c + values.n N`, N from 0 on.
-struct FamilyHeader {
-  AffineTerm values;
-  std::optional<uint64_t> count; ///< Of values; nothing for no end.
-  std::string verdict, reason;
-  std::optional<uint32_t> body; ///< Where its items begin, if it has any.
-};
-
-/// The text of programs for all values of the parameter `free`.
-struct FamilyHeaders {
-  std::string free;
-  std::vector<std::string> transports;
-  std::vector<FamilyHeader> families; ///< Not none.
-};
-
-/// Whether families follow the head of a program, as far as that can be seen.
-bool hasFamilies(uint32_t file, const SourceManager &sources);
-/// What the text says of its families, or reports of what is wrong with it.
-std::optional<FamilyHeaders> parseFamilies(uint32_t file,
-                                           const SourceManager &sources,
-                                           DiagnosticEngine &diags);
-/// The program of a family that has items, where N is `n`. Loops have one
-/// iteration, in which J is `j`.
-std::optional<Program> parseFamily(const FamilyHeader &family, int64_t n,
-                                   int64_t j, uint32_t file,
-                                   const SourceManager &sources,
-                                   DiagnosticEngine &diags);
-
 } // namespace ppcc

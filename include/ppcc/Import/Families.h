@@ -1,5 +1,5 @@
 // Reads programs for all values of a parameter, as docs/every-m.md describes
-// them, from JSON or text.
+// them.
 #pragma once
 
 #include "ppcc/Import/Importer.h"

@@ -23,9 +23,6 @@ def compare(draw, tools, tally):
         tally[f"no family: {', '.join(sorted(set(diagnostic_codes(done))))}"] += 1
         return
     tally["families"] += 1
-    done = tools.ppcc("family.json", "--for=M", "--emit=ir", "-o", "family.ir")
-    expect(done.returncode == 0, "a family cannot be written as text", done.stderr)
-    same(tools, ["family.ir", "--for=M", "--emit=ir"], "family.ir", "the text of a family read back")
     same(tools, ["family.json", "--for=M"], "family.json", "a family read back")
     ranges = json.loads((tools.folder / "family.json").read_text())["families"]
     for m in numbers(draw):
@@ -37,10 +34,6 @@ def compare(draw, tools, tally):
             continue
         tally["programs"] += 1
         equal(tools, "flat.json", "taken.json", "another program of a family", m)
-        done = tools.ppcc("family.ir", *transports, *preconnect, f"-DM={m}", "--emit=ir", "-o", "taken.ir")
-        expect(done.returncode == 0, "no program of the text", f"M = {m}: {done.stderr}")
-        tools.ppcc(file, *given, "--no-families", f"-DM={m}", "--emit=ir", "-o", "flat.ir")
-        equal(tools, "flat.ir", "taken.ir", "another text of a family's program", m)
         rolled(tools, draw, file, given, m, tally)
 
 
