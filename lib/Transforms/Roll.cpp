@@ -1,18 +1,16 @@
 // Replaces repeated rows of a rank by loops, and unrolls loops.
 //
 // Algorithm: encode each row as a number of its kind, stage, peer and so on,
-// and the step of its microbatch. Shorten long repeats of short periods. Find
-// all runs (maximal repetitions) by longest Lyndon words under both orders of
-// the symbols (Bannai, I, Inenaga, Nakashima, Takeda, Tsuruta: The "Runs"
-// Theorem, SIAM J. Comput. 46(5), 2017). Take greedily the run that saves most
-// rows. Longest common extensions use Karp-Rabin hashes (IBM J. Res. Dev. 31,
-// 1987) modulo 2^61 - 1, galloping and binary search.
-// Invariant: holds() compares the rows of each loop, so a hash collision cannot
-// make a wrong loop.
-// Cost: O(n log n) to find the runs of n symbols in the shortened sequence.
+// and the step of its microbatch. Two symbols in a row that were last seen
+// `period` rows before suggest a repeat with that period: widen it to both
+// sides as far as the symbols agree. Take greedily the repeat that saves most
+// rows.
+// Invariant: a loop is made only of rows that were compared one by one.
+// Cost: O(n) of n rows for schedules, whose repeats seldom overlap; at most
+// O(n p) with p different periods that overlap.
 // Example: 0F0 0B0 0F1 0B1 0F2 0B2 has the symbols (kind, microbatch step)
-//   F,0 B,0 F,1 B,0 F,1 B,0   period 2 from the second row on
-// The step into the first row does not matter, so the run begins at 0F0:
+//   F,0 B,0 F,1 B,0 F,1 B,0   the pair B,0 F,1 is seen again after 2 rows
+// The step into the first row does not matter, so the repeat begins at 0F0:
 //   loop of 0F0 0B0: 3 iterations, advance 1.
 // Two iterations would save 2 rows, the price of a loop, and stay unrolled.
 #include "ppcc/Transforms/Roll.h"
@@ -23,68 +21,6 @@
 using namespace ppcc;
 
 namespace {
-
-/// A list of symbols, of which any two parts can be compared in O(log size).
-class Sequence {
-public:
-  explicit Sequence(std::vector<uint64_t> symbolsOfRows)
-      : symbols(std::move(symbolsOfRows)), hashes(symbols.size() + 1),
-        powers(symbols.size() + 1) {
-    powers[0] = 1;
-    for (size_t i = 0; i != symbols.size(); ++i) {
-      hashes[i + 1] = reduce(__uint128_t(hashes[i]) * base + symbols[i] + 1);
-      powers[i + 1] = reduce(__uint128_t(powers[i]) * base);
-    }
-  }
-
-  uint32_t size() const { return symbols.size(); }
-  uint64_t operator[](uint32_t i) const { return symbols[i]; }
-
-  /// The length that what begins at `i` and at `j`, after it, have in common.
-  uint32_t extendRight(uint32_t i, uint32_t j) const {
-    return longest(size() - j, [&](uint32_t length) {
-      return hash(i, i + length) == hash(j, j + length);
-    });
-  }
-  /// The same of what ends before `i` and before `j`.
-  uint32_t extendLeft(uint32_t i, uint32_t j) const {
-    return longest(i, [&](uint32_t length) {
-      return hash(i - length, i) == hash(j - length, j);
-    });
-  }
-
-private:
-  static constexpr uint64_t prime = (uint64_t(1) << 61) - 1;
-  static constexpr uint64_t base = 0x0A5B1C9E3D7F2468;
-
-  static uint64_t reduce(__uint128_t value) {
-    uint64_t sum = static_cast<uint64_t>(value & prime) +
-                   static_cast<uint64_t>(value >> 61);
-    return sum >= prime ? sum - prime : sum;
-  }
-  uint64_t hash(uint32_t begin, uint32_t end) const {
-    uint64_t head = reduce(__uint128_t(hashes[begin]) * powers[end - begin]);
-    return hashes[end] >= head ? hashes[end] - head
-                               : hashes[end] + prime - head;
-  }
-  /// The largest length up to `limit` for which `same` holds, as it does for
-  /// all below. Most are short.
-  template <class Same> static uint32_t longest(uint32_t limit, Same same) {
-    uint32_t good = 0, bad = 1;
-    while (bad <= limit && same(bad)) {
-      good = bad;
-      bad = std::min<uint64_t>(uint64_t(bad) * 2, uint64_t(limit) + 1);
-    }
-    bad = std::min(bad, limit + 1);
-    while (bad - good > 1) {
-      uint32_t middle = good + (bad - good) / 2;
-      (same(middle) ? good : bad) = middle;
-    }
-    return good;
-  }
-
-  std::vector<uint64_t> symbols, hashes, powers;
-};
 
 /// A stretch of a rank in which rows repeat after `period` rows.
 struct Repeat {
@@ -117,7 +53,6 @@ public:
       return {};
     numberRows();
     findGroups();
-    compressRepeats();
     findRepeats();
     return choose();
   }
@@ -153,51 +88,6 @@ private:
     symbols[0] = uint64_t(numbers[0]) << 32;
   }
 
-  /// Makes the sequence of the symbols, where a mark stands for what lies in
-  /// the middle of many short iterations. All that is found in it is widened in
-  /// the whole.
-  void compressRepeats() {
-    constexpr uint32_t maxPeriod = 64, minIterations = 8, kept = 2,
-                       none = UINT32_MAX;
-    std::vector<uint64_t> shorter;
-    uint32_t taken = 0; // Of the rows.
-    auto takeUntil = [&](uint32_t end) {
-      for (; taken != end; ++taken) {
-        places.push_back(taken);
-        shorter.push_back(symbols[taken]);
-      }
-    };
-    // Where four symbols in a row were seen last.
-    std::vector<uint32_t> last(4096, none);
-    for (uint32_t i = 3; i < rows; ++i) {
-      uint64_t hash = 0;
-      for (uint32_t k = 0; k != 4; ++k)
-        hash = (hash ^ symbols[i - k]) * 0x9E3779B97F4A7C15;
-      uint32_t seen = std::exchange(last[hash >> 52], i), period = i - seen;
-      if (seen == none || period > maxPeriod)
-        continue;
-      uint32_t begin = std::max(seen, taken), end = i;
-      while (end != rows && symbols[end] == symbols[end - period])
-        ++end;
-      while (begin > taken && symbols[begin - 1] == symbols[begin - 1 + period])
-        --begin;
-      uint32_t iterations = (end - begin) / period;
-      if (iterations < minIterations)
-        continue;
-      takeUntil(begin + kept * period);
-      uint64_t mark = iterations - 2 * kept;
-      for (uint32_t k = begin; k != begin + period; ++k)
-        mark = (mark ^ symbols[k]) * 0x9E3779B97F4A7C15;
-      places.push_back(taken);
-      shorter.push_back(mark | uint64_t(1) << 63);
-      taken += (iterations - 2 * kept) * period;
-      i = end - 1;
-    }
-    takeUntil(rows);
-    places.push_back(rows);
-    sequence.emplace(std::move(shorter));
-  }
-
   void findGroups() {
     groupFrom.resize(rows + 1, rows);
     groupUpTo.resize(rows + 1, rows);
@@ -207,52 +97,28 @@ private:
       groupUpTo[i] = program.joined(row(i)) ? groupUpTo[i - 1] : i;
   }
 
-  uint32_t microbatch(uint32_t i) const { return program[row(i)].microbatch; }
-
-  /// Enters the runs of the sequence that save something. Each has the longest
-  /// Lyndon word of one of its rows as its period, in the order of the symbols
-  /// or in the opposite order.
+  /// Enters the repeats of whose period two symbols in a row were seen before.
+  /// Where a repeat with a period was widened to, it is not found again.
   void findRepeats() {
-    uint32_t size = sequence->size();
-    for (bool reversedOrder : {false, true}) {
-      std::vector<uint32_t> next{size};
-      for (uint32_t i = size; i-- != 0;) {
-        while (next.size() > 1 && precedes(i, next.back(), reversedOrder))
-          next.pop_back();
-        addRepeat(i, next.back());
-        next.push_back(i);
-      }
+    DenseMap<std::pair<uint64_t, uint64_t>, uint32_t> lastOf;
+    DenseMap<uint32_t, uint32_t> endOf; // By period, of its last repeat.
+    for (uint32_t i = 1; i != rows; ++i) {
+      auto [last, isNew] = lastOf.try_emplace({symbols[i - 1], symbols[i]}, i);
+      uint32_t period = i - std::exchange(last->second, i);
+      uint32_t &knownEnd = endOf[period];
+      if (isNew || i < knownEnd)
+        continue;
+      uint32_t begin = i - period - 1, end = i + 1;
+      while (begin != 0 && symbols[begin - 1] == symbols[begin - 1 + period])
+        --begin;
+      while (end != rows && symbols[end] == symbols[end - period])
+        ++end;
+      knownEnd = end;
+      // The first row's step from the one before it is no matter.
+      if (begin != 0 && numbers[begin - 1] == numbers[begin - 1 + period])
+        --begin;
+      push({begin, end, period});
     }
-  }
-
-  /// Whether the rest from `i` on comes before that from `j` on, after it.
-  bool precedes(uint32_t i, uint32_t j, bool reversedOrder) const {
-    uint32_t same = sequence->extendRight(i, j);
-    if (j + same == sequence->size())
-      return false; // What ends first comes first.
-    uint64_t a = (*sequence)[i + same], b = (*sequence)[j + same];
-    return reversedOrder ? b < a : a < b;
-  }
-
-  void addRepeat(uint32_t i, uint32_t j) {
-    uint32_t begin = i - sequence->extendLeft(i, j);
-    uint32_t end = j + sequence->extendRight(i, j);
-    uint32_t period = places[j] - places[i];
-    if (!found.insert({begin, j - i}).second)
-      return;
-    begin = places[begin];
-    end = places[end];
-    while (begin != 0 && symbols[begin - 1] == symbols[begin - 1 + period])
-      --begin;
-    while (end < rows && symbols[end] == symbols[end - period])
-      ++end;
-    if (!widened.insert({begin, period}).second)
-      return;
-    // The first row's step from the one before it is no matter.
-    if (begin != 0 && numbers[begin - 1] == numbers[begin - 1 + period] &&
-        end - begin >= period)
-      --begin;
-    push({begin, end, period});
   }
 
   /// A loop holds whole groups, so a joined row after it would belong to it.
@@ -281,7 +147,7 @@ private:
         push({repeat.begin, after->first, repeat.period});
         if (after->second.end < repeat.end)
           push({after->second.end, repeat.end, repeat.period});
-      } else if (holds(repeat, end)) {
+      } else {
         repeat.end = end;
         taken.emplace(repeat.begin, repeat);
       }
@@ -290,17 +156,6 @@ private:
     for (const auto &[begin, repeat] : taken)
       result.push_back(repeat);
     return result;
-  }
-
-  /// Hashes may agree by chance, so the rows are compared.
-  bool holds(const Repeat &repeat, uint32_t end) const {
-    uint32_t advance =
-        microbatch(repeat.begin + repeat.period) - microbatch(repeat.begin);
-    for (uint32_t i = repeat.begin; i + repeat.period != end; ++i)
-      if (numbers[i] != numbers[i + repeat.period] ||
-          microbatch(i + repeat.period) - microbatch(i) != advance)
-        return false;
-    return true;
   }
 
   const Program &program;
@@ -312,10 +167,6 @@ private:
   /// By row, and after the last: the first begin of a group from there on, and
   /// the last up to there.
   std::vector<uint32_t> groupFrom, groupUpTo;
-  std::optional<Sequence> sequence;
-  std::vector<uint32_t> places; ///< Of the sequence: the row, and the end.
-  /// Begins and periods, in the sequence and of rows.
-  DenseSet<std::pair<uint32_t, uint32_t>> found, widened;
   std::priority_queue<Repeat> repeats; ///< What saves most comes first.
 };
 

@@ -8,10 +8,8 @@ namespace ppcc {
 /// The flat `program` with loops for what repeats itself on a rank: the same
 /// kinds, stages, peers, phases, groups and sites, microbatches advancing by a
 /// constant. Loops do not nest; those that save the most rows are taken first.
-/// The candidates are the runs (maximal repetitions) of each rank's list, found
-/// by its longest Lyndon words (Bannai, I, Inenaga, Nakashima, Takeda, Tsuruta:
-/// The "Runs" Theorem, SIAM J. Comput. 46, 2017). O(actions * log actions) at
-/// most.
+/// The candidates are the repeats whose period two rows in a row were seen
+/// before. O(actions) for schedules, whose repeats seldom overlap.
 Program rolled(const Program &program);
 
 /// The pass `roll`.
