@@ -36,7 +36,6 @@ std::string ppcc::commandsWith(StringRef option) {
   for (const Command &command : commands())
     addIfDeclared("ppcc " + command.name.str(), command.run);
   addIfDeclared("ppcc-opt", runOpt);
-  addIfDeclared("ppcc-profile", runProfile);
   return names.empty() ? ""
                        : llvm::join(names, ", ") +
                              (names.size() == 1 ? " has it" : " have it");

@@ -54,9 +54,8 @@ static void runLine(StringRef line, const Session::Files &files,
   llvm::StringSaver saver(memory);
   SmallVector<const char *> words;
   llvm::cl::TokenizeGNUCommandLine(line, saver, words);
-  ToolMain *tool = StringRef(words.front()) == "ppcc-opt"       ? &runOpt
-                   : StringRef(words.front()) == "ppcc-profile" ? &runProfile
-                                                                : &runCompiler;
+  ToolMain *tool =
+      StringRef(words.front()) == "ppcc-opt" ? &runOpt : &runCompiler;
   tool({words, files, llvm::nulls(), out});
 }
 

@@ -12,7 +12,6 @@ using ToolMain = int(const Invocation &call);
 
 ToolMain runCompiler; ///< ppcc: a schedule in, a verified program out.
 ToolMain runOpt;      ///< ppcc-opt: a program as text in, passes, one out.
-ToolMain runProfile;  ///< ppcc-profile: traces in, a file of costs out.
 
 /// What a command line of `ppcc` would write, instead of writing it.
 struct CompiledCommand {

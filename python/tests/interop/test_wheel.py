@@ -60,6 +60,12 @@ def test_new_writes_a_test_that_runs(tmp_path: Path) -> None:
         environment.run("python", str(LIT), "-v", ".")
 
 
+def test_profile_is_a_program(tmp_path: Path) -> None:
+    environment = Environment(tmp_path)
+    (environment.empty / "rank0.json").write_text('[{"ph": "X", "name": "0F0", "dur": 1500}]')
+    assert '"F": [1.5]' in environment.run("ppcc-profile", "rank0.json")
+
+
 @pytest.mark.skipif(importlib.util.find_spec("megatron") is None, reason="NOT RUN because megatron-core is not installed")
 def test_the_page_on_megatron(tmp_path: Path) -> None:
     environment = Environment(tmp_path)

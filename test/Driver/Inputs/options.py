@@ -32,7 +32,7 @@ def options_of(command):
 
 def main():
     names = re.search(r"^Commands .*\n((?:  .*\n)+)", run("ppcc", "--help").stdout, re.M).group(1)
-    commands = [("ppcc",), *(("ppcc", line.split()[0]) for line in names.splitlines()), ("ppcc-opt",), ("ppcc-profile",)]
+    commands = [("ppcc",), *(("ppcc", line.split()[0]) for line in names.splitlines()), ("ppcc-opt",)]
     options = {command: options_of(command) for command in commands}
     every = {name: value for command in commands for name, value in options[command].items()}
     refused = shown = 0
@@ -47,7 +47,7 @@ def main():
             assert done.returncode == 2 and not done.stdout, (command, name, done)
             first, hint = done.stderr.splitlines()
             assert f"unknown option {name};" in first and re.search(" (has|have) it$", first), first
-            assert re.search(r"`(ppcc( [a-z-]+)?|ppcc-opt|ppcc-profile)`", first), first
+            assert re.search(r"`(ppcc( [a-z-]+)?|ppcc-opt)`", first), first
             assert " ".join(command) in hint, hint
             refused += 1
     print(f"{len(commands)} commands, {len(every)} options: each is in the help, or refused with who has it")
