@@ -1,11 +1,9 @@
 // `ppcc synthesize`: the best order for a placement, as a schedule.
 #include "ProofText.h"
-#include "ppcc/Emit/Chart.h"
 #include "ppcc/Support/Printable.h"
-#include "ppcc/Synthesis/Sweep.h"
+#include "ppcc/Synthesis/Synthesize.h"
 
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/Path.h"
 
 #include <csignal>
 
@@ -17,30 +15,7 @@ struct SynthesizeOptions : Options {
   SynthesisRequest userRequest;
   std::optional<uint64_t> effort;
   bool asJson = false;
-  std::vector<Amount> limits; ///< Of a sweep.
 };
-
-/// Takes `limit=A..B`, whole numbers between these where there are few, or
-/// sixteen steps. Empty, or what is wrong.
-std::string parseSweep(StringRef text, std::vector<Amount> &limits) {
-  auto [first, last] = text.split("..");
-  bool isLimit = first.consume_front("limit=");
-  auto low = decimal::parse(first, amount::scale),
-       high = decimal::parse(last, amount::scale);
-  if (!isLimit || !low || !high || *low >= *high)
-    return "`" + text.str() + "` is not of the form limit=A..B, with A below B";
-  constexpr Amount most = 64, steps = 16;
-  bool byUnit = *low % amount::unit == 0 && *high % amount::unit == 0 &&
-                (*high - *low) / amount::unit <= most;
-  if (byUnit)
-    for (Amount limit = *low; limit <= *high; limit += amount::unit)
-      limits.push_back(limit);
-  else
-    for (Amount step = 0; step <= steps; ++step)
-      limits.push_back(*low + static_cast<Amount>(decimal::Sum(*high - *low) *
-                                                  step / steps));
-  return "";
-}
 
 /// One unit of --effort, in simulated actions.
 constexpr uint64_t effortUnit = 1'000'000;
@@ -74,12 +49,6 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                   "Also start from the order of this schedule");
   parser.choice("--format", "The format of the figures",
                 {{"text", false}, {"json", true}}, options.asJson);
-  parser.parsed(
-      "--sweep",
-      "Search the best order for each memory limit of a range, such as "
-      "limit=4..16, and print a table; -o FILE.svg or FILE.html draws it",
-      [&](const std::string &text) { return parseSweep(text, options.limits); },
-      "limit=A..B");
   addDiagnosticsFormat(parser, options.console);
   addOutput(parser, options.output);
   addScheduleOptions(parser, options);
@@ -187,61 +156,6 @@ void printText(const SynthesisResult &found, Objective objective,
                      found.seconds);
 }
 
-/// A curve of the times and their bounds over the limits.
-void drawSweep(ArrayRef<SweepPoint> points, raw_ostream &out) {
-  std::vector<ChartPoint> shown;
-  for (const SweepPoint &point : points)
-    if (point.fits)
-      shown.push_back({point.limit, point.value, point.bound,
-                       point.isKnee ? fmt::format("knee: {} at {}",
-                                                  cost::format(point.value),
-                                                  amount::format(point.limit))
-                                    : std::string()});
-  emitChart(shown, "Memory and time",
-            "limit of memory; time found, and its bound (dashed)", out);
-}
-
-/// As a picture or a table, by the name of the file.
-void printSweep(ArrayRef<SweepPoint> points, StringRef file, raw_ostream &out) {
-  StringRef extension = llvm::sys::path::extension(file);
-  if (extension == ".svg") {
-    drawSweep(points, out);
-  } else if (extension == ".html") {
-    out << "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta "
-           "name=\"color-scheme\" content=\"light dark\">\n<title>Memory and "
-           "time</title>\n";
-    drawSweep(points, out);
-    out << "<pre>\n";
-    tableOf(points).print(out);
-    out << "</pre>\n";
-  } else {
-    tableOf(points).print(out);
-  }
-}
-
-void printSweepJson(ArrayRef<SweepPoint> points, raw_ostream &out) {
-  llvm::json::OStream json(out, 1);
-  json.object([&] {
-    json.attributeArray("sweep", [&] {
-      for (const SweepPoint &point : points)
-        json.object([&] {
-          raw(json, "limit", amount::format(point.limit));
-          json.attribute("fits", point.fits);
-          if (!point.fits)
-            return;
-          raw(json, "makespan", cost::format(point.value));
-          raw(json, "bound", cost::format(point.bound));
-          raw(json, "gap", cost::format(point.gap));
-          json.attribute("optimal", point.isOptimal());
-          raw(json, "peak_memory", amount::format(point.peakMemory));
-          json.attribute("knee", point.isKnee);
-        });
-    });
-  });
-  json.flush();
-  out << '\n';
-}
-
 } // namespace
 
 int ppcc::runSynthesize(const Invocation &call) {
@@ -255,17 +169,13 @@ int ppcc::runSynthesize(const Invocation &call) {
         "no placement: --placement=linear is the usual one");
   SynthesisRequest &userRequest = options.userRequest;
   for (auto [name, isGiven] : {std::pair("--recompute", userRequest.recompute),
-                               std::pair("--offload", userRequest.offload),
-                               std::pair("--sweep", !options.limits.empty())})
+                               std::pair("--offload", userRequest.offload)})
     if (!userRequest.free.empty() && isGiven)
       return parser.usageError(
           fmt::format("--for and {} exclude each other", name));
   if (options.asJson && options.output != "-" &&
       isSameFile(options.output, "-", call.out))
     return parser.usageError("--output is where the JSON goes");
-  if (!options.limits.empty() && StringRef(options.output).ends_with(".pdf"))
-    return parser.usageError("--sweep draws .svg and .html; rsvg-convert -f "
-                             "pdf makes a pdf of an svg");
   userRequest.request = options.request;
   if (options.effort)
     userRequest.budget = *options.effort * effortUnit;
@@ -290,21 +200,6 @@ int ppcc::runSynthesize(const Invocation &call) {
       return Success; // The JSON is there, and says all.
     return writeOutput(options.output, call.out, *session, fill);
   };
-  if (!options.limits.empty()) {
-    auto points =
-        sweepLimits(userRequest, options.limits, *session, [&](Amount limit) {
-          clearLine();
-          if (isShown)
-            err << "limit " << amount::format(limit) << ' ';
-        });
-    clearLine();
-    if (!points)
-      return Errors;
-    if (options.asJson)
-      printSweepJson(*points, call.out);
-    return write(
-        [&](raw_ostream &s) { printSweep(*points, options.output, s); });
-  }
   auto found = synthesize(userRequest, *session);
   clearLine();
   if (!found)

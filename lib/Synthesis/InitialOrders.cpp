@@ -56,13 +56,6 @@ std::optional<Order> InitialOrders::orderOf(const Program &other) const {
 
 bool InitialOrders::readFrom() {
   const SynthesisRequest &userRequest = context.userRequest;
-  for (const Order &order : userRequest.initialOrders) {
-    bool fits = order.size() == problem.numRanks();
-    for (uint32_t rank = 0; fits && rank != problem.numRanks(); ++rank)
-      fits = isValid(problem, rank, order[rank]);
-    if (fits)
-      add(order);
-  }
   for (const std::string &name : userRequest.from) {
     Request request = userRequest.request;
     request.input = name;

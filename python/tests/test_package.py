@@ -18,7 +18,7 @@ import pytest
 
 from . import SANITIZED
 
-DOCUMENTED = ("ppcc", *(f"ppcc.{name}" for name in ("_compiler", "_diagnostics", "_notebook", "_program", "_report", "_rows", "_timeline")))
+DOCUMENTED = ("ppcc", *(f"ppcc.{name}" for name in ("_compiler", "_diagnostics", "_notebook", "_program", "_report", "_rows", "_sweep", "_timeline")))
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
@@ -316,8 +316,16 @@ def test_the_best_order_is_found(tmp_path: Path) -> None:
     assert sum(point.knee for point in swept.points) == 1 and swept.points[4].makespan <= 44
     assert repr(swept) == "<Sweep of 5 limits>" and len(str(swept).splitlines()) == 6 and str(swept).lstrip().startswith("limit")
     assert swept._repr_html_().startswith("<svg") and "<td" in swept._repr_html_()
-    swept.save(tmp_path / "curve.svg")
-    assert (tmp_path / "curve.svg").read_text() == swept.svg
+    axes = swept.plot().axes[0]
+    assert [line.get_label() for line in axes.lines] == ["makespan", "bound"] and axes.texts[0].get_text().startswith("knee: ")
+    (tmp_path / "costs.json").write_text('{"cost": {"F": 5, "I": 6, "W": 4}, "limit": 9}')
+    swept = ppcc.sweep("linear", P=3, M=6, limits=(1, 2.5), costs=tmp_path / "costs.json", recompute=True, effort=1)
+    times = [point.makespan for point in swept.points if point.makespan is not None]
+    assert len(times) == 17 and times == sorted(times, reverse=True) and times[0] > times[-1]
+    with pytest.raises(ValueError, match="below"):
+        ppcc.sweep(limits=(3, 3))
+    with pytest.raises(ppcc.CompileError, match="E1101"):
+        ppcc.sweep("seq1f1b", limits=(1, 2))
     with pytest.raises(ppcc.CompileError) as caught:
         ppcc.synthesize("v", P=2, M=2, costs={"memory.limit": 1})
     assert caught.value.errors[0].code == "E1102"

@@ -20,7 +20,6 @@ struct SynthesisRequest {
   /// of std.pp, or those of the placement's file.
   bool recompute = false, offload = false;
   std::vector<std::string> from;               ///< Schedules to begin with.
-  std::vector<synthesis::Order> initialOrders; ///< The same, if they fit.
   std::string name = "found";                  ///< Of the schedule.
   /// The parameter that stands for the microbatches, for an order that does for
   /// each number of them; what is reported is about the number that it is

@@ -22,13 +22,11 @@ from typing import Any
 
 from ._compiler import (
     ScheduleInfo,
-    Sweep,
     SynthesisResult,
     compile,
     compile_source,
     load,
     schedules,
-    sweep,
     synthesize,
     version,
 )
@@ -38,6 +36,7 @@ from ._notebook import Comparison, compare, explore
 from ._program import Action, Group, Kind, Pipe, Program, Site
 from ._report import Bubble, CriticalSection, LiveActivations, RankReport, Report
 from ._rows import Columns
+from ._sweep import Sweep, SweepPoint, sweep
 from ._timeline import Timeline
 
 __all__ = [
@@ -60,6 +59,7 @@ __all__ = [
     "ScheduleInfo",
     "Site",
     "Sweep",
+    "SweepPoint",
     "SynthesisResult",
     "Timeline",
     "UsageError",

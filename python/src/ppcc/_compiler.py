@@ -1,22 +1,18 @@
-"""The entry points of the compiler: compile, load, synthesize, sweep."""
+"""The entry points of the compiler: compile, load, synthesize."""
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from ._deprecated import Renamed, renamed_arguments
 from ._program import Program
 from ._run import Costs, Value, option_argument, compile_native, cost_options, definition, run
-from ._table import html_table, text_table
-from ._timeline import suffix
 
 __all__ = ["ScheduleInfo", "compile", "compile_source", "load", "schedules", "synthesize", "version"]
 
@@ -269,85 +265,6 @@ class SynthesisResult:
         return f"<p>{escape(self._headline())}; {escape(self.why)}</p><pre>{escape(self.text)}</pre>"
 
 
-@dataclass(frozen=True)
-class SweepPoint:
-    """The best order for one limit of memory. Figures are None if no order fits."""
-
-    limit: float
-    """The memory that each rank may hold, in the memory unit of the costs."""
-    fits: bool
-    """Whether an order keeps to the limit."""
-    makespan: float | None = None
-    bound: float | None = None
-    gap: float | None = None
-    optimal: bool = False
-    peak_memory: float | None = None
-    knee: bool = False
-    """Whether this is the knee: the point after which more memory saves less time."""
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """The best makespan for each limit of memory (docs/synthesis.md).
-
-    `print()` shows a table; a notebook shows the curve and the table.
-    """
-
-    points: tuple[SweepPoint, ...]
-    """One per limit, ascending."""
-    svg: str
-    """The curve of time over memory, as an SVG image."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the curve to a file.
-
-        Args:
-            path: The file, with the extension `.svg`.
-
-        Raises:
-            ValueError: The file has another extension.
-        """
-        suffix(path, (".svg",))
-        Path(path).write_text(self.svg, encoding="utf-8")
-
-    def __repr__(self) -> str:
-        return f"<Sweep of {len(self.points)} limits>"
-
-    def __str__(self) -> str:
-        return text_table([asdict(point) for point in self.points])
-
-    def _repr_html_(self) -> str:
-        return self.svg + html_table([asdict(point) for point in self.points])
-
-
-def sweep(placement: str | os.PathLike[str] = "linear", /, *, limits: tuple[float, float], **arguments: Any) -> Sweep:
-    """Find the best order for each whole limit of memory between two.
-
-    Args:
-        placement: The placement, as for `synthesize`.
-        limits: The lowest and the highest limit, both included, in the memory unit of the costs.
-        **arguments: Further arguments of `synthesize`.
-
-    Returns:
-        The makespan for each limit, and its curve.
-
-    Raises:
-        CompileError: The placement or the costs have errors.
-        UsageError: An option is unknown or excludes another one.
-
-    Examples:
-        >>> import ppcc
-        >>> swept = ppcc.sweep("linear", P=4, M=12, limits=(3, 5), effort=2)
-        >>> [(point.limit, point.makespan) for point in swept.points]
-        [(3, 44), (4, 39), (5, 39)]
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        picture = os.path.join(folder, "sweep.svg")
-        text = _run_synthesize(placement, ["--sweep", f"limit={limits[0]}..{limits[1]}", "-o", picture], **arguments)
-        with open(picture, encoding="utf-8") as file:
-            return Sweep(tuple(SweepPoint(**point) for point in json.loads(text)["sweep"]), file.read())
-
-
 def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any) -> SynthesisResult:
     """Find the order of actions that takes the least time for a placement, costs and limits (docs/synthesis.md).
 
@@ -384,7 +301,7 @@ def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any
         >>> found.program.simulate().makespan
         201
     """
-    document = json.loads(_run_synthesize(placement, [], **arguments))
+    document = json.loads(_run_synthesize(placement, **arguments))
     figures = ("makespan", "span", "bound", "gap", "optimal", "why", "evaluations", "seconds")
     return SynthesisResult(
         text=document["schedule"],
@@ -400,7 +317,6 @@ def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any
 @renamed_arguments(every="for_all")
 def _run_synthesize(
     placement: str | os.PathLike[str],
-    options: list[str],
     /,
     *,
     params: Mapping[str, Value] | None = None,
@@ -435,7 +351,6 @@ def _run_synthesize(
             *cost_options(costs),
             *option_argument("--layers", layers),
             *option_argument("--max-actions", max_actions),
-            *options,
             "--format=json",
         ]
     )

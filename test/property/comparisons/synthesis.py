@@ -108,8 +108,6 @@ class Problem:
             self.add(f"--layers=E,t*{count * draw.integer(1, 2)},L")
         if not self.for_all and self.is_named() and draw.chance(0.05):
             self.add("--from=" + draw.pick(["one_f_one_b", "zb_h1", "interleaved_1f1b", "zero_bubble_v"]))
-        if not self.for_all and draw.chance(0.05):
-            self.add(f"--sweep=limit={chunks}..{chunks + draw.integer(1, 3)}")
 
     def draw_costs(self, count, chunks):
         draw, digits = self.draw, self.draw.pick([1, 3, 9])
@@ -162,7 +160,7 @@ class Problem:
                           seconds=SECONDS)
 
     def kind(self):
-        return ("for M" if self.for_all else "sweep" if self.has("--sweep") else "one M") + \
+        return ("for M" if self.for_all else "one M") + \
             "".join(f" {word}" for word in ("recompute", "offload") if self.has("--" + word))
 
 
@@ -183,22 +181,9 @@ def compare(draw, tools, tally):
     found = json.loads(done.stdout, parse_float=Fraction)
     tally["found"] += 1
     tally[problem.kind()] += 1
-    if "sweep" in found:
-        sweep(found["sweep"])
-        return
     of_report(tools, problem, found)
     if problem.small:
         of_oracle(draw, tools, tally, problem, found)
-
-
-def sweep(points):
-    """More memory never takes longer, and no order is below its bound or above its limit."""
-    points = [point for point in points if point["fits"]]
-    times = [point["makespan"] for point in points]
-    expect_equal(times, sorted(times, reverse=True), "more memory takes longer")
-    for point in points:
-        expect(point["bound"] <= point["makespan"] and point["peak_memory"] <= point["limit"], "beyond a bound or a limit", point)
-        expect_equal(point["optimal"], point["makespan"] == point["bound"], "optimal, or not")
 
 
 def is_near(a, b):
