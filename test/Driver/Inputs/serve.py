@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+import urllib.parse
 
 folder = pathlib.Path(sys.argv[1]).resolve()
 folder.mkdir(parents=True)
@@ -47,7 +48,7 @@ try:
     while not called.exists():
         assert server.poll() is None, "the server has ended"
         time.sleep(0.05)
-    page = pathlib.Path(called.read_text().strip().removeprefix("file://"))
+    page = pathlib.Path(urllib.parse.unquote(called.read_text().strip().removeprefix("file://")))
     assert token in page.read_text() and stat.S_IMODE(page.stat().st_mode) == 0o600
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:

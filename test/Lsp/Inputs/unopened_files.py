@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 folder = Path(sys.argv[1]).resolve()
 (folder / "deep").mkdir(parents=True, exist_ok=True)
@@ -46,7 +47,7 @@ def rename(word, new):
     line = next(i for i, text in enumerate(TEXTS["one.pp"].splitlines()) if word in text)
     position = {"line": line, "character": TEXTS["one.pp"].splitlines()[line].index(word)}
     changes = ask("textDocument/rename", {"textDocument": {"uri": uri}, "position": position, "newName": new})["changes"]
-    return {name.removeprefix(f"file://{folder}/"): len(edits) for name, edits in sorted(changes.items())}
+    return {unquote(name).removeprefix(f"file://{folder}/"): len(edits) for name, edits in sorted(changes.items())}
 
 
 uri = f"file://{folder}/one.pp"
