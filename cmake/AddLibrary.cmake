@@ -35,10 +35,10 @@ set(PPCC_COMMON_HEADERS
   <llvm/Support/raw_ostream.h>)
 ppcc_precompile(ppccHeaders LINK ppcc_llvm fmt::fmt HEADERS ${PPCC_COMMON_HEADERS})
 
-# ppcc_library(NAME LINK lib... [PRECOMPILED name]): the library ppccNAME of all sources in this folder. The link list is
+# ppcc_library(NAME LINK lib...): the library ppccNAME of all sources in this folder. The link list is
 # the fence between the layers: headers of a library that is not in it are not found.
 function(ppcc_library name)
-  cmake_parse_arguments(ARG "" "PRECOMPILED" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(target ppcc${name})
   if(sources)
@@ -49,10 +49,7 @@ function(ppcc_library name)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
       # False alarms of g++ 12 inside fmt and libstdc++.
       -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-array-bounds)
-    if(NOT ARG_PRECOMPILED)
-      set(ARG_PRECOMPILED ppccHeaders)
-    endif()
-    ppcc_reuse(${target} ${ARG_PRECOMPILED})
+    ppcc_reuse(${target} ppccHeaders)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

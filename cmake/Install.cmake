@@ -11,17 +11,7 @@ install(PROGRAMS python/src/ppcc/_profile.py DESTINATION ${CMAKE_INSTALL_BINDIR}
 install(EXPORT ppccTargets NAMESPACE ppcc:: DESTINATION ${PPCC_CMAKE_DIR})
 install(DIRECTORY include/ppcc/Runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ppcc FILES_MATCHING PATTERN "*.h")
 
-# What needs LibTorch is a component of its own, which the packages of cpack leave out.
-if(PPCC_TORCH)
-  install(TARGETS pprun ppccTorch EXPORT ppccTorchTargets COMPONENT torch
-    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT torch ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT torch
-    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT ppccTorchTargets NAMESPACE ppcc:: DESTINATION ${PPCC_CMAKE_DIR} COMPONENT torch)
-  install(DIRECTORY include/ppcc/Torch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ppcc COMPONENT torch
-    FILES_MATCHING PATTERN "*.h")
-endif()
-
-# The compiler as a library, in one archive, is a component that the packages of cpack leave out, too.
+# The compiler as a library, in one archive, is a component that the packages of cpack leave out.
 add_library(ppccArchive STATIC)
 set_target_properties(ppccArchive PROPERTIES OUTPUT_NAME ppcc EXPORT_NAME compiler LINKER_LANGUAGE CXX)
 target_compile_features(ppccArchive INTERFACE cxx_std_20)

@@ -11,7 +11,7 @@ set(CPACK_PACKAGE_DESCRIPTION "ppcc compiles the schedule of a pipeline, forward
  into verified programs with communication. With it come the headers of the engine that executes these programs,\
  a package for CMake and what tests of schedules need.")
 set(CPACK_GENERATOR DEB TGZ)
-# Without the component `torch`: the packages would depend on LibTorch.
+# Without the component `compiler`.
 set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};ppcc;Unspecified;/")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_SYSTEM_NAME ${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR})

@@ -24,28 +24,3 @@ endif()
 add_library(ppcc_llvm INTERFACE)
 target_include_directories(ppcc_llvm SYSTEM INTERFACE ${PPCC_LLVM_INCLUDE})
 target_link_libraries(ppcc_llvm INTERFACE ${PPCC_LLVM_LIBRARIES})
-
-# For stages of LibTorch. The reference BLAS is 10 to 20 times slower than OpenBLAS, which Torch takes when it is
-# installed; OpenBLAS for one thread is wrong where ranks are threads.
-if(PPCC_LIBTORCH)
-  find_package(Torch QUIET)
-endif()
-find_package(nlohmann_json QUIET)
-find_library(PPCC_GLOO gloo)
-set(PPCC_TORCH OFF)
-if(Torch_FOUND AND PPCC_GLOO AND nlohmann_json_FOUND)
-  set(PPCC_TORCH ON)
-  # The same for a compiler without CMake.
-  set(flags ${TORCH_INCLUDE_DIRS})
-  list(REMOVE_ITEM flags /usr/include)
-  list(TRANSFORM flags PREPEND "-isystem ")
-  list(JOIN flags " " flags)
-  set(PPCC_TORCH_COMPILE "${flags} ${TORCH_CXX_FLAGS}")
-  get_target_property(path torch LOCATION)
-  get_filename_component(path ${path} DIRECTORY)
-  set(PPCC_TORCH_LINK "-L${path} -ltorch -ltorch_cpu -lc10 ${PPCC_GLOO}")
-elseif(PPCC_LIBTORCH)
-  message(WARNING "LibTorch, Gloo or nlohmann-json is not here: ppcc is built without pprun and without stages of "
-    "LibTorch, and their tests are reported as unsupported. Debian's packages: libtorch-dev libgloo-dev "
-    "libopenblas0-pthread nlohmann-json3-dev")
-endif()

@@ -1,29 +1,5 @@
-# The parts of ppcc that need packages of their own: find_package(ppcc COMPONENTS compiler json mpi torch).
+# The parts of ppcc that need packages of their own: find_package(ppcc COMPONENTS compiler json mpi).
 cmake_policy(VERSION 3.20...3.25)
-
-# Makes ppcc::torch: of this build, or of what is installed beside this file.
-function(_ppcc_find_torch problem)
-  set(${problem} "" PARENT_SCOPE)
-  if(TARGET ppcc::torch)
-    return()
-  endif()
-  set(targets ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ppccTorchTargets.cmake)
-  if(NOT EXISTS ${targets})
-    set(${problem} "this ppcc was built without its component `torch`; build it with PPCC_LIBTORCH where LibTorch and Gloo \
-are, in Debian libtorch-dev and libgloo-dev" PARENT_SCOPE)
-    return()
-  endif()
-  find_package(Torch QUIET)
-  find_library(PPCC_GLOO gloo)
-  if(NOT Torch_FOUND OR NOT PPCC_GLOO)
-    set(${problem} "the component `torch` of ppcc needs LibTorch and Gloo, in Debian libtorch-dev and libgloo-dev, which \
-were not found" PARENT_SCOPE)
-    return()
-  endif()
-  include(${targets})
-  target_include_directories(ppcc::torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-  target_link_libraries(ppcc::torch INTERFACE ${TORCH_LIBRARIES} ${PPCC_GLOO})
-endfunction()
 
 # Makes ppcc::compiler: of this build, or of what is installed beside this file.
 function(_ppcc_find_compiler problem)
@@ -52,16 +28,11 @@ llvm-19-dev libfmt-dev libantlr4-runtime-dev uuid-dev zlib1g-dev libzstd-dev, wh
   target_link_libraries(ppcc::compiler INTERFACE ${PPCC_ANTLR} fmt::fmt ${PPCC_LLVM_LIBRARIES})
 endfunction()
 
-# ppcc_find_component(NAME PROBLEM): makes ppcc::compiler, ppcc::torch or ppcc::runtime_NAME, or says in PROBLEM why it
+# ppcc_find_component(NAME PROBLEM): makes ppcc::compiler or ppcc::runtime_NAME, or says in PROBLEM why it
 # cannot.
 function(ppcc_find_component name problem)
   if(name STREQUAL compiler)
     _ppcc_find_compiler(wrong)
-    set(${problem} "${wrong}" PARENT_SCOPE)
-    return()
-  endif()
-  if(name STREQUAL torch)
-    _ppcc_find_torch(wrong)
     set(${problem} "${wrong}" PARENT_SCOPE)
     return()
   endif()
@@ -76,7 +47,7 @@ function(ppcc_find_component name problem)
     set(target MPI::MPI_CXX)
     set(needs "an MPI for C++, in Debian libopenmpi-dev and openmpi-bin")
   else()
-    set(${problem} "ppcc has no component `${name}`; there are compiler, json, mpi and torch" PARENT_SCOPE)
+    set(${problem} "ppcc has no component `${name}`; there are compiler, json and mpi" PARENT_SCOPE)
     return()
   endif()
   find_package(${package} QUIET)

@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
-"""Compares what an action costs in PyTorch's own runtime, in the Python loader and, if it is there, in the C++ engine.
+"""Compares what an action costs in PyTorch's own runtime and in the Python loader.
 
-Usage: loaders.py [BIN]. One program, one process a rank on gloo, stages of no size (Linear 16x16, 4 rows a microbatch,
+One program, one process a rank on gloo, stages of no size (Linear 16x16, 4 rows a microbatch,
 float32), so that what remains is the interpreter and the messages. `./dev interop` has made the Python that runs this:
 
-    build/interop-2.15.0/bin/python test/bench/loaders.py build/bin
+    build/interop-2.15.0/bin/python test/bench/loaders.py
 """
 
 import os
-import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from datetime import timedelta
@@ -62,35 +59,19 @@ def measure(rank, store, text, results):
     dist.destroy_process_group()
 
 
-def engine(folder, program):
-    """Seconds an action in the C++ engine, by what carries the messages; or why there are none."""
-    binary = folder / "ppcc-bench-torch"
-    if not binary.exists():
-        return {}, f"{binary} is not built"
-    done = subprocess.run([binary, program], capture_output=True, text=True, check=False)
-    rows = re.findall(r"^LibTorch, (\w+) +[\d.]+ s +([\d.]+) ns/action", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or len(rows) != 2:
-        return {}, f"{binary} failed: {(done.stderr or done.stdout).strip()[-200:]}"
-    return {f"C++ engine, {carrier}": float(nanoseconds) * 1e-9 for carrier, nanoseconds in rows}, None
-
-
 def main():
     program = ppcc.compile("one_f_one_b", P=P, M=M)
     actions = sum(map(len, program.actions))
     with tempfile.TemporaryDirectory() as folder:
-        results, file = os.path.join(folder, "results"), os.path.join(folder, "program.json")
-        program.save(file)
+        results = os.path.join(folder, "results")
         arguments = (os.path.join(folder, "store"), program.json, results)
         torch.multiprocessing.spawn(measure, arguments, nprocs=P)
         theirs, ours = (float(line) / actions for line in Path(results).read_text().split())
-        found, reason = engine(Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin"), file)
     load = os.getloadavg()[0]
     print(f"{program.name}, {actions} actions on {P} processes (gloo), {os.cpu_count()} cores, load {load:.1f}, PyTorch {torch.__version__}")
-    for name, seconds_of_action in {"PyTorch's runtime": theirs, "Python loader": ours, **found}.items():
+    for name, seconds_of_action in {"PyTorch's runtime": theirs, "Python loader": ours}.items():
         figures = f"{seconds_of_action * actions * 1e3:8.1f} ms a step {seconds_of_action * 1e6:7.1f} us an action"
         print(f"{name:20} {figures} {theirs / seconds_of_action:7.2f} times as fast as PyTorch's")
-    if reason is not None:
-        print(f"C++ engine: NOT MEASURED because {reason}")
 
 
 if __name__ == "__main__":

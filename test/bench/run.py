@@ -126,13 +126,6 @@ def viewer(ppcc, folder):
     subprocess.run([sys.executable, here.parent / "Browser" / "page.py", "drag", page], check=True)
 
 
-def torch(tools, folder):
-    program = folder / "program.json"
-    subprocess.run([tools / "ppcc", "one_f_one_b", "-D", "P=4", "-D", "M=32", "-o", program], check=True)
-    print("\nLibTorch stages, Linear 16x16 on 4 rows, one_f_one_b with P=4 and M=32", flush=True)
-    subprocess.run([tools / "ppcc-bench-torch", program], check=True)
-
-
 def emitted(tools, folder):
     """Size of the C++ and time to compile it: with loops, and with all rows written out where that is feasible."""
     print("\nemitted C++, one_f_one_b with P=8: with loops, and written out")
@@ -162,7 +155,6 @@ def main():
         phases(ppcc, folder)
         python_baseline(ppcc, folder)
         engine(folder_of_tools, folder)
-        torch(folder_of_tools, folder)
         emitted(folder_of_tools, folder)
         viewer(ppcc, folder)
     simulation(folder_of_tools / "ppcc-bench")

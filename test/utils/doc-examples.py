@@ -3,12 +3,11 @@
 
 ```pp blocks are compiled with --check, those without a schedule only parsed; `pp error E0404` must be refused with that code. A block whose first line is
 `// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc,
-ppcc-profile, ppcc-check-proof and pprun only), the lines below must be what is printed; `...` stands for anything, on a line of its own for any
+ppcc-profile and ppcc-check-proof only), the lines below must be what is printed; `...` stands for anything, on a line of its own for any
 lines. ```python and ```sh blocks
 are run when they are marked `run`; they find the headers of the engine in $PPCC_INCLUDE. A ```text NAME or ```cpp NAME block
 is a file for what follows. A block whose name has a folder, as in ```cmake examples/x/CMakeLists.txt, shows that file of the
-repository, and must be equal to it. A block marked `with=torch` needs more than ppcc, and is run with `--with=torch`. Usage:
-doc-examples.py [--with=WHAT] PPCC PAGE...
+repository, and must be equal to it. Usage: doc-examples.py PPCC PAGE...
 """
 import os
 import re
@@ -47,8 +46,8 @@ def matches(expected, actual):
 
 
 class Runner:
-    def __init__(self, ppcc, folder, available):
-        self.ppcc, self.folder, self.available = ppcc, folder, available
+    def __init__(self, ppcc, folder):
+        self.ppcc, self.folder = ppcc, folder
         self.passed, self.failures = 0, []
 
     def run(self, command, **options):
@@ -80,7 +79,7 @@ class Runner:
         for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
             command, *expected = part.splitlines()
             words = shlex.split(command)
-            assert words[0] in ("ppcc", "ppcc-profile", "ppcc-check-proof", "pprun"), f"{where}: {words[0]} is no program of ppcc"
+            assert words[0] in ("ppcc", "ppcc-profile", "ppcc-check-proof"), f"{where}: {words[0]} is no program of ppcc"
             result = self.run([str(Path(self.ppcc).with_name(words[0])), *words[1:]])
             actual = result.stdout + result.stderr
             problem = None if matches(expected, actual) else f"`{command}` printed:\n{actual}"
@@ -93,10 +92,6 @@ class Runner:
     def page(self, page):
         for line, info, text in fenced_blocks(page):
             words, where = info.split(), f"{page.name}:{line}"
-            needs = {word.removeprefix("with=") for word in words if word.startswith("with=")}
-            if needs - self.available:
-                continue
-            words = [word for word in words if not word.startswith("with=")]
             if len(words) == 2 and "/" in words[1]:
                 self.record(where, None if (root / words[1]).read_text() == text else f"{words[1]} is another text")
             elif words[:1] == ["pp"] and "fragment" not in words:
@@ -110,13 +105,12 @@ class Runner:
 
 
 def main():
-    available = {word.removeprefix("--with=") for word in sys.argv[1:] if word.startswith("--with=")}
-    tool, *pages = [word for word in sys.argv[1:] if not word.startswith("--with=")]
+    tool, *pages = sys.argv[1:]
     ppcc = str(Path(shutil.which(tool)).resolve())
     passed, failures = 0, []
     for name in pages:
         with tempfile.TemporaryDirectory() as folder:
-            runner = Runner(ppcc, Path(folder), available)
+            runner = Runner(ppcc, Path(folder))
             runner.page(Path(name))
             passed, failures = passed + runner.passed, failures + runner.failures
     assert passed or failures, "no examples"

@@ -85,11 +85,11 @@ template <Stage S> struct Call {
     case Opcode::MoveOut:
       if constexpr (requires { unroutedValue = stage.moveOut(work); })
         return void(unroutedValue = stage.moveOut(work));
-      throw std::runtime_error("it has no function `give`");
+      throw std::runtime_error("it has no function `moveOut`");
     case Opcode::MoveIn:
       if constexpr (requires { stage.moveIn(work, std::move(unroutedValue)); })
         return stage.moveIn(work, std::move(unroutedValue));
-      throw std::runtime_error("it has no function `take`");
+      throw std::runtime_error("it has no function `moveIn`");
     default:
       if constexpr (requires { stage.perform(work); })
         return stage.perform(work);

@@ -100,8 +100,8 @@ struct StageHooks {
 ///       Value backward_input(const ActionContext &, Value *outputGrad);
 ///       void backward_weight(const ActionContext &);
 ///       void perform(const ActionContext &);
-///       Value give(const ActionContext &);
-///       void take(const ActionContext &, Value &&);
+///       Value moveOut(const ActionContext &);
+///       void moveIn(const ActionContext &, Value &&);
 ///       void add(Value &sum, const Value &gradient);
 ///       bool overlap(const ActionContext &forward, const ActionContext
 ///       &backward,

@@ -1,4 +1,4 @@
-"""The semantic suite that both runtimes share: cases are in test/semantics/cases.json, what they come to in expected.json beside it.
+"""The semantic suite: cases are in semantics_cases.json, what they come to in semantics_expected.json.
 Run as a program it writes the latter: the losses and norms of each case without a pipeline."""
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from ppcc.torch import yield_to_other, interleave
 from torch import Tensor, nn
 from torch._subclasses import FakeTensor
 
-FOLDER = Path(__file__).parents[3] / "test" / "semantics"
-SUITE: dict[str, Any] = json.loads((FOLDER / "cases.json").read_text())
+FOLDER = Path(__file__).parent
+SUITE: dict[str, Any] = json.loads((FOLDER / "semantics_cases.json").read_text())
 Case = dict[str, Any]
 EVALUATED = 1000
 """The number of the batch of evaluations."""
@@ -200,4 +200,4 @@ def expected(case: Case) -> dict[str, Any]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     found = {case["name"]: expected(case) for case in SUITE["cases"]}
-    (FOLDER / "expected.json").write_text(json.dumps(found, indent=0) + "\n")
+    (FOLDER / "semantics_expected.json").write_text(json.dumps(found, indent=0) + "\n")
