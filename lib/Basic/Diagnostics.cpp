@@ -29,10 +29,10 @@ const DiagInfo &ppcc::diagInfo(diag::Id id) {
 void DiagnosticEngine::take(Diagnostic diagnostic) {
   if (diagnostic.info().severity == Severity::Error && ++errors > maxErrors) {
     if (errors == maxErrors + 1)
-      consumer({diag::TooManyErrors,
-                {},
-                fmt::format(diag::Text<diag::TooManyErrors>::value, maxErrors),
-                {}});
+      consumer(
+          {diag::TooManyErrors,
+           {},
+           fmt::format(diag::Text<diag::TooManyErrors>::value, maxErrors)});
     return;
   }
   consumer(diagnostic);
@@ -136,4 +136,18 @@ void ppcc::render(const Diagnostic &diagnostic, const SourceManager &sources,
   for (const Note &note : diagnostic.notes)
     renderer.line(note.place, "note", Color::CYAN, note.text, "");
   renderer.line({}, "note", Color::CYAN, info.hint, "");
+  std::vector<std::string> titles;
+  for (const FixIt &fix : diagnostic.fixes) {
+    StringRef text = StringRef(fix.replacement).trim();
+    auto shows = [text](StringRef said) { return said.contains(text); };
+    if (!shows(diagnostic.message) && !shows(info.hint) &&
+        llvm::none_of(diagnostic.notes,
+                      [&](const Note &note) { return shows(note.text); }))
+      titles.push_back(fix.title);
+  }
+  if (!titles.empty()) {
+    std::string words = llvm::join(titles, ", or ");
+    words.front() = llvm::toLower(words.front());
+    renderer.line({}, "help", Color::GREEN, words, "");
+  }
 }

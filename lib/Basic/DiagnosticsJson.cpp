@@ -9,19 +9,23 @@ static void putText(llvm::json::OStream &json, StringRef key, StringRef text) {
   json.attribute(key, llvm::json::fixUTF8(text));
 }
 
-static void putPlace(llvm::json::OStream &json, const Location &place,
+static void putRange(llvm::json::OStream &json, SourceRange range,
                      const SourceManager &sources) {
-  if (std::string text = textOf(place, sources); !text.empty())
-    putText(json, "place", text);
-  if (!place.range.valid())
-    return;
-  Position begin = sources.position(place.range.begin),
-           end = sources.position(place.range.end);
+  Position begin = sources.position(range.begin),
+           end = sources.position(range.end);
   putText(json, "file", begin.file);
   json.attribute("line", begin.line);
   json.attribute("column", begin.column);
   json.attribute("end_line", end.line);
   json.attribute("end_column", end.column);
+}
+
+static void putPlace(llvm::json::OStream &json, const Location &place,
+                     const SourceManager &sources) {
+  if (std::string text = textOf(place, sources); !text.empty())
+    putText(json, "place", text);
+  if (place.range.valid())
+    putRange(json, place.range, sources);
 }
 
 void ppcc::renderJson(const Diagnostic &diagnostic,
@@ -44,6 +48,15 @@ void ppcc::renderJson(const Diagnostic &diagnostic,
           putText(json, "message", note.text);
         });
     });
+    if (!diagnostic.fixes.empty())
+      json.attributeArray("edits", [&] {
+        for (const FixIt &fix : diagnostic.fixes)
+          json.object([&] {
+            putText(json, "title", fix.title);
+            putRange(json, fix.range, sources);
+            putText(json, "replacement", fix.replacement);
+          });
+      });
   });
   out << printableJson(line) << '\n';
 }

@@ -6,6 +6,7 @@
 
 #include "Loader.h"
 #include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Parse/Parser.h"
@@ -26,6 +27,46 @@ Session::Session(const SourceManager &other)
     : sources(&other.fileSystem(), other.sharedInputs()),
       diags([this](const Diagnostic &reported) { hold(reported); }) {}
 
+/// Completes edits by what the text has and the tree has not: the semicolon of
+/// a statement that is removed.
+static void completeFixes(Diagnostic &reported, const SourceManager &sources) {
+  llvm::erase_if(reported.fixes, [&](FixIt &fix) {
+    auto &[begin, end] = fix.range;
+    Position at = sources.position(begin);
+    StringRef after = sources.text(*sources.lookup(at.file))
+                          .drop_front(at.offset + end.raw - begin.raw);
+    StringRef rest = after.ltrim(") \t\r\n");
+    if (!fix.replacement.empty())
+      return false;
+    end = end.advanced(after.size() - rest.size() + 1);
+    return !rest.starts_with(";");
+  });
+}
+
+/// Adds the import of each file of the library that declares what is missing,
+/// below the comment at the top.
+static void addImports(Diagnostic &reported, const SourceManager &sources) {
+  SourceLoc place = reported.place.range.begin;
+  if (reported.undeclared.empty() || !place.valid())
+    return;
+  uint32_t file = *sources.lookup(sources.position(place).file);
+  StringRef text = sources.text(file), rest = text;
+  while (rest.starts_with("//"))
+    rest = rest.split('\n').second;
+  SourceLoc top = sources.loc(file, text.size() - rest.size());
+  auto declares = [&](StringRef line) { // `fn short(few, M, G) = ...`
+    auto [word, rest] = line.split(' ');
+    auto isOfName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+    return rest.take_while(isOfName) == reported.undeclared &&
+           llvm::is_contained(llvm::split(reported.declaredBy, ' '), word);
+  };
+  for (const LibraryFile &library : scheduleLibrary())
+    if (llvm::any_of(llvm::split(library.text, '\n'), declares))
+      reported.fixes.push_back({{top, top},
+                                fmt::format("import \"{}\";\n", library.name),
+                                fmt::format("Import `{}`", library.name)});
+}
+
 void Session::hold(const Diagnostic &reported) {
   SourceRange range = reported.place.range;
   if (range.valid()) {
@@ -40,6 +81,8 @@ void Session::hold(const Diagnostic &reported) {
     }
   }
   held.push_back({reported});
+  completeFixes(held.back().first, sources);
+  addImports(held.back().first, sources);
   if (batchDepth == 0)
     flush();
 }

@@ -1,6 +1,5 @@
 #include "LspAnalysis.h"
 
-#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Editor/Repair.h"
 
 #include <ctime>
@@ -106,83 +105,6 @@ const sema::Observer::Name *Analysis::nameAt(SourceLoc declared) const {
 
 namespace {
 
-/// The edits that a diagnostic suggests.
-class Fixes {
-public:
-  Fixes(const Diagnostic &one, const Text &text,
-        function_ref<std::optional<std::pair<size_t, size_t>>(const Location &)>
-            bytesOf)
-      : text(text) {
-    auto here = bytesOf(one.place);
-    if (!here)
-      return;
-    auto [begin, end] = *here;
-    StringRef all = text.all(), word = all.slice(begin, end);
-    if (auto meant = quoted(one.message, "did you mean `"))
-      replace(begin, end, *meant);
-    for (const Note &note : one.notes) {
-      if (auto meant = quoted(note.text, "did you mean `")) {
-        auto place = bytesOf(note.place).value_or(*here);
-        // `&&` is one mistake.
-        while (place.second < all.size() && place.first < place.second &&
-               StringRef("!&|").contains(all[place.first]) &&
-               all[place.second] == all[place.first])
-          ++place.second;
-        bool joins =
-            place.second < all.size() && llvm::isAlnum(all[place.second]);
-        replace(place.first, place.second, *meant + (joins ? " " : ""));
-      }
-      if (quoted(note.text, "after `") == "mb:")
-        replace(begin, end, "mb: " + word.str());
-      if (word == "[" && StringRef(note.text).contains("parentheses"))
-        if (size_t close = all.find(']', begin); close != StringRef::npos)
-          replace(begin, close + 1,
-                  "(" + all.slice(begin + 1, close).str() + ")");
-    }
-    if (StringRef message = one.message; message.consume_front("expected `"))
-      if (std::string wanted = message.split('`').first.str();
-          !wanted.empty() && !llvm::isAlpha(wanted.front()))
-        add("Insert `" + wanted + "`", begin, begin, wanted);
-    if (edits.empty() && StringRef(one.message).contains(", expected `;`")) {
-      size_t after = all.take_front(begin).rtrim().size();
-      add("Insert `;`", after, after, ";");
-    }
-    if (one.message.starts_with("unknown") || one.info().code == "E0303")
-      for (const LibraryFile &file : scheduleLibrary())
-        if (editor::SymbolIndex(file.text).atFileLevel(word))
-          add("Import `" + file.name.str() + "`", text.importOf(file.name));
-    if (one.info().name == "NeverUsed")
-      if (size_t let = all.take_front(begin).rfind("let"),
-          last = all.find(';', end);
-          let != StringRef::npos && last != StringRef::npos)
-        add("Remove `" + word.str() + "`", let, last + 1, "");
-  }
-
-  json::Array edits;
-
-private:
-  /// What stands after `before` up to a backquote.
-  static std::optional<std::string> quoted(StringRef words, StringRef before) {
-    size_t at = words.find(before);
-    if (at == StringRef::npos)
-      return std::nullopt;
-    return words.drop_front(at + before.size()).split('`').first.str();
-  }
-
-  void add(std::string title, size_t begin, size_t end, std::string newText) {
-    add(std::move(title), edit(text.range(begin, end), std::move(newText)));
-  }
-  void add(std::string title, json::Object change) {
-    change["title"] = std::move(title);
-    edits.push_back(std::move(change));
-  }
-  void replace(size_t begin, size_t end, const std::string &by) {
-    add("Replace by `" + StringRef(by).trim().str() + "`", begin, end, by);
-  }
-
-  const Text &text;
-};
-
 json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
                           StringRef path, const Text &text) {
   auto bytesOf =
@@ -229,13 +151,21 @@ json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
   int severity = isImported                         ? Hint
                  : info.severity == Severity::Error ? Error
                                                     : Warning;
+  json::Array edits;
+  for (const FixIt &fix : one.fixes)
+    if (auto bytes = bytesOf(fix.range)) {
+      json::Object change =
+          edit(text.range(bytes->first, bytes->second), fix.replacement);
+      change["title"] = fix.title;
+      edits.push_back(std::move(change));
+    }
   return json::Object{{"range", rangeOf(one.place)},
                       {"severity", severity},
                       {"code", info.code},
                       {"source", "ppcc"},
                       {"message", json::fixUTF8(words)},
                       {"relatedInformation", std::move(related)},
-                      {"data", Fixes(one, text, bytesOf).edits}};
+                      {"data", std::move(edits)}};
 }
 
 /// `3`, `by rank: 3, 2, 1, 0`, or `0, 1, 2, ... (20 times)`.

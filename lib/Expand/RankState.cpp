@@ -91,14 +91,19 @@ Chunk *RankState::resolve(const std::optional<ChunkArg> &arg, SourceRange range,
   if (arg && !arg->isPipe) {
     if (arg->value >= 0 && uint64_t(arg->value) < chunks.size())
       return &chunks[arg->value];
-    if (evaluator.fail(diag::ChunkOutOfRange, arg->range))
-      diags.report<diag::ChunkOutOfRange>(arg->range, rank.value, arg->value)
-          .note({}, "rank {} has {}", rank.value,
-                chunks.size() == 1
-                    ? fmt::format("1 chunk; give the number of a microbatch "
-                                  "after `mb:`, as in `{}(mb: {})`",
-                                  mnemonic, arg->value)
-                    : fmt::format("{} chunks", chunks.size()));
+    if (!evaluator.fail(diag::ChunkOutOfRange, arg->range))
+      return nullptr;
+    auto report =
+        diags.report<diag::ChunkOutOfRange>(arg->range, rank.value, arg->value);
+    if (chunks.size() == 1)
+      report
+          .note({},
+                "rank {} has 1 chunk; give the number of a microbatch after "
+                "`mb:`, as in `{}(mb: {})`",
+                rank.value, mnemonic, arg->value)
+          .insert(arg->range.begin, "mb: ");
+    else
+      report.note({}, "rank {} has {} chunks", rank.value, chunks.size());
     return nullptr;
   }
   const StageSet *part = arg ? &instance.parts[arg->value] : nullptr;

@@ -74,9 +74,9 @@ bool ppcc::canNameKind(StringRef mnemonic) {
 }
 
 std::string ppcc::kindHint(const KindTable &kinds, StringRef mnemonic) {
-  return mnemonic.size() < 2
-             ? ""
-             : didYouMean(mnemonic, namesIn(kinds.rows(), &KindInfo::mnemonic));
+  if (mnemonic.size() < 2)
+    return "";
+  return didYouMean(mnemonic, namesIn(kinds.rows(), &KindInfo::mnemonic));
 }
 
 bool ppcc::checkCollective(const KindInfo &info, SourceRange at,

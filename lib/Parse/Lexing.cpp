@@ -86,7 +86,8 @@ private:
 
 /// Reports a character that no token begins with. What is meant, if it is of
 /// other languages or typeset; else nothing.
-StringRef reportUnknown(const SourceToken &token, DiagnosticEngine &diags) {
+StringRef reportUnknown(const SourceToken &token, const TokenOrigin &origin,
+                        DiagnosticEngine &diags) {
   auto builder = diags.report<diag::UnknownCharacter>(
       token.range, fmt::format("`{}`", token.text()));
   StringRef meant = llvm::StringSwitch<StringRef>(token.text())
@@ -96,8 +97,24 @@ StringRef reportUnknown(const SourceToken &token, DiagnosticEngine &diags) {
                         .Cases("\u2212", "\u2013", "-") // Minus, en dash.
                         .Case("#", "//")
                         .Default("");
-  if (!meant.empty())
-    builder.note({}, "did you mean `{}`?", meant);
+  if (meant.empty())
+    return meant;
+  // `a&&b` is one mistake; the word that stands for it touches no other.
+  std::string by = meant.str();
+  SourceRange range = token.range;
+  if (llvm::isAlpha(meant.front())) {
+    size_t at = range.begin.raw - origin.begin.raw;
+    StringRef before = origin.text.take_front(at),
+              after = origin.text.drop_front(at + token.text().size());
+    size_t more =
+        after.take_while([&](char c) { return c == token.text()[0]; }).size();
+    range.end = range.end.advanced(more);
+    if (!before.empty() && llvm::isAlnum(before.back()))
+      by = " " + by;
+    if (more != after.size() && llvm::isAlnum(after[more]))
+      by += " ";
+  }
+  builder.note({}, "did you mean `{}`?", meant).replace(range, by);
   return meant;
 }
 
@@ -120,7 +137,7 @@ TokenList ppcc::lex(antlr4::Lexer &lexer, const TokenOrigin &origin,
     StringRef text = token->text();
     if (type == ScheduleLexer::UNKNOWN) {
       bool isFirst = range.begin != endOfUnknown; // Of a run: one message.
-      text = isFirst ? reportUnknown(*token, diags) : "";
+      text = isFirst ? reportUnknown(*token, origin, diags) : "";
       endOfUnknown = range.end;
       if (text == "//") { // The comment is left out with its line.
         antlr4::CharStream *input = lexer.getInputStream();

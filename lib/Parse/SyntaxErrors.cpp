@@ -27,11 +27,12 @@ static bool isWord(StringRef text) {
   return !text.empty() && (llvm::isAlpha(text[0]) || text[0] == '_');
 }
 
-/// What may stand here, in the terms of the language: an expression and not its
-/// thirteen first tokens.
-static std::string describe(const antlr4::Parser *parser,
-                            const IntervalSet &expected) {
+/// In the terms of the language: an expression and not its thirteen first
+/// tokens.
+static SyntaxErrors::Expected describe(const antlr4::Parser *parser,
+                                       const IntervalSet &expected) {
   std::vector<std::string> texts;
+  std::string symbol;
   bool expression = contains(expected, ScheduleLexer::INT) &&
                     contains(expected, ScheduleLexer::FLOAT);
   unsigned words = 0, operators = 0;
@@ -61,6 +62,8 @@ static std::string describe(const antlr4::Parser *parser,
     else if (!text.empty() &&
              !(expression && llvm::is_contained(first, text))) {
       words += isWord(text);
+      if (texts.empty() && !isWord(text))
+        symbol = text;
       texts.push_back("`" + text + "`");
     }
   }
@@ -75,10 +78,12 @@ static std::string describe(const antlr4::Parser *parser,
     texts.insert(texts.begin(), contains(expected, ScheduleLexer::ID)
                                     ? "a statement"
                                     : "a declaration");
+    symbol.clear();
   }
   std::string last = texts.back();
   texts.pop_back();
-  return texts.empty() ? last : llvm::join(texts, ", ") + " or " + last;
+  return {texts.empty() ? last : llvm::join(texts, ", ") + " or " + last,
+          symbol};
 }
 
 static std::string found(const Token *token) {
@@ -160,6 +165,23 @@ static Token *findOpenBrace(antlr4::Parser *parser) {
   return open.empty() ? nullptr : open.back().first;
 }
 
+/// Writes `(0)` for the `[0]` that begins at a token.
+static void fixBrackets(antlr4::Parser *parser, const Token *open,
+                        DiagnosticEngine::Builder &builder) {
+  antlr4::TokenStream *stream = parser->getTokenStream();
+  std::string text = "(";
+  for (size_t i = 1; stream->LA(i) != Token::EOF; ++i) {
+    Token *token = stream->LT(i);
+    if (token->getTokenIndex() <= open->getTokenIndex())
+      continue;
+    if (token->getText() == "]")
+      return builder.replace({rangeOf(open).begin, rangeOf(token).end},
+                             text + ")"),
+             void();
+    text += token->getText();
+  }
+}
+
 void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
                               const IntervalSet &expected) {
   if (diags.saturated()) { // Nothing that follows is shown.
@@ -169,14 +191,13 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
   }
   Token *before = last(parser);
   bool isAfterName = ::isAfterName(parser);
-  std::string wanted = isAfterName          ? "`;` or `(`"
-                       : expected.isEmpty() ? "something else"
-                                            : describe(parser, expected);
+  Expected wanted = isAfterName          ? Expected{"`;` or `(`", ";"}
+                    : expected.isEmpty() ? Expected{"something else"}
+                                         : describe(parser, expected);
   // A line without its semicolon: the mistake is at the end of that line.
   if (before && token->getLine() > before->getLine() &&
-      wanted.find("`;`") != std::string::npos)
-    return diags.refuse<diag::ExpectedToken>(SourceRange(rangeOf(before).end),
-                                             wanted);
+      wanted.text.find("`;`") != std::string::npos)
+    return expectedAt(rangeOf(before).end, wanted), void();
   std::vector<StringRef> words = keywords();
   std::string text = token->getText();
   // The first parameter, and that after a comma, may be absent.
@@ -202,10 +223,12 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
       return "layers and parts belong in `model { }`";
     return "";
   };
-  auto builder =
-      diags.report<diag::UnexpectedToken>(rangeOf(token), found(token), wanted);
+  auto builder = diags.report<diag::UnexpectedToken>(rangeOf(token),
+                                                     found(token), wanted.text);
   if (std::string hint = instead(); !hint.empty()) {
     builder.note({}, "{}", hint);
+    if (text == "[" && isAfterName)
+      fixBrackets(parser, token, builder);
     return;
   }
   // `repat 3 {`: the error shows one token late. Of a word this short, like an
@@ -217,10 +240,21 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
       continue;
     StringRef near = nearestName(suspect->getText(), words);
     if (!near.empty()) {
-      builder.note(rangeOf(suspect), "did you mean `{}`?", near);
+      builder.didYouMean(rangeOf(suspect), rangeOf(suspect), near.str());
       return;
     }
   }
+  if (wanted.symbol == ";" && before)
+    builder.insert(rangeOf(before).end, ";");
+}
+
+DiagnosticEngine::Builder SyntaxErrors::expectedAt(SourceLoc at,
+                                                   const Expected &wanted) {
+  auto builder =
+      diags.report<diag::ExpectedToken>(SourceRange(at), wanted.text);
+  if (!wanted.symbol.empty())
+    builder.insert(at, wanted.symbol);
+  return builder;
 }
 
 /// Rules that are a list in brackets (or the whole file): recovery stays inside
@@ -346,10 +380,9 @@ void SyntaxErrors::reportMissingToken(antlr4::Parser *parser) {
     return unexpected(parser, parser->getCurrentToken(),
                       getExpectedTokens(parser));
   // Where the token belongs: right after the one before.
-  SourceRange at = last(parser) ? SourceRange(rangeOf(last(parser)).end)
-                                : rangeOf(parser->getCurrentToken());
-  auto builder = diags.report<diag::ExpectedToken>(
-      at, describe(parser, getExpectedTokens(parser)));
+  SourceLoc at = last(parser) ? rangeOf(last(parser)).end
+                              : rangeOf(parser->getCurrentToken()).begin;
+  auto builder = expectedAt(at, describe(parser, getExpectedTokens(parser)));
   if (parser->getCurrentToken()->getType() == Token::EOF)
     if (Token *brace = findOpenBrace(parser))
       builder.note(rangeOf(brace), "this `{{` is probably not closed");

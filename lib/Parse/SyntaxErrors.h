@@ -12,6 +12,12 @@ class SyntaxErrors : public antlr4::DefaultErrorStrategy {
 public:
   explicit SyntaxErrors(DiagnosticEngine &diags) : diags(diags) {}
 
+  /// What may stand at a place.
+  struct Expected {
+    std::string text;
+    std::string symbol = {}; ///< What probably is missing, if that is known.
+  };
+
   void sync(antlr4::Parser *parser) override;
   void recover(antlr4::Parser *parser, std::exception_ptr error) override;
 
@@ -29,6 +35,7 @@ protected:
 private:
   void unexpected(antlr4::Parser *parser, antlr4::Token *token,
                   const antlr4::misc::IntervalSet &expected);
+  DiagnosticEngine::Builder expectedAt(SourceLoc at, const Expected &wanted);
 
   DiagnosticEngine &diags;
 };

@@ -261,9 +261,12 @@ std::optional<KindId> sema::kindCalled(const ast::Identifier &name,
   exprs.names.recordUse(NameSpace::Statement, name);
   auto kind = exprs.module.kinds.find(name.text);
   if (!kind) {
-    exprs.diags.report<diag::UnknownKind>(
-        name.range, name.text,
-        didYouMean(name.text, exprs.module.kinds.rows(), &KindInfo::mnemonic));
+    exprs.diags
+        .report<diag::UnknownKind>(name.range, name.text,
+                                   didYouMean(name.text,
+                                              exprs.module.kinds.rows(),
+                                              &KindInfo::mnemonic))
+        .undeclared(name.text, "action");
   }
   return kind;
 }

@@ -31,7 +31,8 @@ private:
   void check(const ast::LetStmt &let, BodyKind) {
     Type type = exprs.check(let.value);
     module.stmts[let.id].index =
-        names.defineLocal(let.name, type, Symbol::Binder::Let);
+        names.defineLocal(let.name, type, Symbol::Binder::Let,
+                          {let.range.begin, let.value->range.end});
   }
   void check(const ast::PhaseStmt &phase, BodyKind of) {
     notInOverlap(&phase, "phase");
@@ -169,19 +170,22 @@ private:
   }
 
   /// What people write who come from other systems.
-  StringRef actionHint(const ast::Identifier &name) const {
-    auto kind = module.kinds.find(name.text);
-    if (kind && (module.kinds[*kind].isSend() || module.kinds[*kind].isRecv()))
-      return "the compiler places sends and receives (`--comm-order`)";
+  static StringRef foreignAction(const ast::Identifier &name) {
     return llvm::StringSwitch<StringRef>(StringRef(name.text).lower())
-        .Cases("fwd", "forward", "did you mean `F`?")
-        .Case("bwd", "did you mean `B`?")
+        .Cases("fwd", "forward", "F")
+        .Case("bwd", "B")
         .Default("");
   }
 
   void call(const ast::ActionStmt *stmt) {
+    auto kind = module.kinds.find(stmt->name.text);
+    bool isMessage =
+        kind && (module.kinds[*kind].isSend() || module.kinds[*kind].isRecv());
     Symbol *symbol = exprs.called<diag::UnknownAction>(
-        NameSpace::Statement, stmt->name, stmt->args, actionHint(stmt->name));
+        NameSpace::Statement, stmt->name, stmt->args,
+        isMessage ? "the compiler places sends and receives (`--comm-order`)"
+                  : "",
+        foreignAction(stmt->name));
     if (!symbol)
       return;
     module.stmts[stmt->id] = {true, symbol->index};

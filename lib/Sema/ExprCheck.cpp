@@ -478,8 +478,8 @@ bool ExprChecker::requireRankName(const ast::Expr *expr, SourceRange range,
   StringRef rank =
       llvm::is_contained(unknown, "r") ? StringRef("r") : unknown.front();
   diags.report<diag::MissingRankName>(expr->range)
-      .note(range, "did you mean `{}`?",
-            fmt::format(fmt::runtime(form.str()), source(expr), rank));
+      .didYouMean(range, range,
+                  fmt::format(fmt::runtime(form.str()), source(expr), rank));
   return false;
 }
 

@@ -48,11 +48,11 @@ public:
   }
   /// A kind that stands among statements.
   std::optional<KindId> computeKind(StringRef mnemonic) const;
-  /// What a word of a space stands for; null, and a report with a hint, when
-  /// that is nothing.
+  /// What a word of a space stands for; null, and a report with a hint or what
+  /// is meant, when that is nothing.
   template <diag::Id unknown, class Args>
   Symbol *called(NameSpace space, const ast::Identifier &name, const Args &args,
-                 StringRef hint = "") {
+                 StringRef hint = "", StringRef meant = "") {
     bool isReported;
     if (Symbol *symbol = names.find(space, name, isReported))
       return symbol;
@@ -63,8 +63,11 @@ public:
     auto builder = diags.report<unknown>(
         name.range, name.text,
         didYouMean(name.text, [&] { return names.visible(space); }));
+    builder.undeclared(name.text, declaredBy[unsigned(space)]);
     if (!hint.empty())
       builder.note({}, "{}", hint);
+    if (!meant.empty())
+      builder.didYouMean({}, name.range, meant.str());
     return nullptr;
   }
   DiagnosticEngine::Builder wrongCount(const ast::Identifier &name,

@@ -29,7 +29,8 @@ bool sema::checkHeadItem(const ast::Stmt *item, Declaration &declaration,
     Type type = exprs.check(let->value);
     declaration.header.push_back(let);
     declaration.letSlots.push_back(
-        exprs.names.defineGlobal(let->name, type, Symbol::Binder::Let));
+        exprs.names.defineGlobal(let->name, type, Symbol::Binder::Let,
+                                 {let->range.begin, let->value->range.end}));
   } else if (auto *require = dyn_cast<ast::RequireItem>(item)) {
     exprs.expect(require->condition, Type::Bool, "the condition of `require`");
     declaration.header.push_back(item);

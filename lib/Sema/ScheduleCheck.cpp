@@ -291,9 +291,8 @@ private:
       return false;
     auto report = diags.report<diag::RankNameIsValue>(name.range, name.text);
     report.note(known->range, "declared here");
-    if (!item.condition)
-      report.note(SourceRange(item.range.begin, name.range.end),
-                  "did you mean `on ranks [{}]`?", name.text);
+    if (SourceRange range(item.range.begin, name.range.end); !item.condition)
+      report.didYouMean(range, range, fmt::format("on ranks [{}]", name.text));
     return true;
   }
 

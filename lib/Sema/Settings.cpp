@@ -77,11 +77,13 @@ void sema::checkComm(const ast::CommItem &item, const CommWords &words,
       uint32_t number;
       bool isGood = isCount ? !value.getAsInteger(10, number) && number != 0
                             : llvm::is_contained(allowed, value);
-      if (!isGood)
+      if (!isGood && isCount)
         diags.report<diag::BadSettingValue>(
             entry.text.range, setting.name.text, value,
-            isCount ? "; it takes a number of at least 1"
-                    : didYouMean(value, allowed));
+            "; it takes a number of at least 1");
+      else if (!isGood)
+        diags.report<diag::BadSettingValue>(entry.text.range, setting.name.text,
+                                            value, didYouMean(value, allowed));
     }
     for (const ast::Tail &tail : setting.tails)
       diags.report<diag::ExpectedToken>(tail.word.range, "`;`");

@@ -99,12 +99,14 @@ void SymbolTable::define(NameSpace space, const ast::Identifier &name,
 
 uint32_t SymbolTable::defineValue(const ast::Identifier &name,
                                   ExprInfo::Ref ref, uint32_t &count, Type type,
-                                  Symbol::Binder binder) {
+                                  Symbol::Binder binder,
+                                  SourceRange statement) {
   Symbol symbol;
   symbol.index = count;
   symbol.ref = ref;
   symbol.type = type;
   symbol.binder = binder;
+  symbol.statement = statement;
   define(NameSpace::Value, name, symbol);
   return count++;
 }
@@ -141,7 +143,7 @@ std::vector<StringRef> SymbolTable::visible(NameSpace space) const {
 void SymbolTable::leave() {
   for (const auto &[key, symbol] : scopes.back())
     if (symbol.binder == Symbol::Binder::Let && !symbol.isUsed)
-      warnings.push_back({key.second, symbol.range, {}});
+      warnings.push_back({key.second, symbol.range, {}, symbol.statement});
   scopes.pop_back();
 }
 
@@ -155,5 +157,6 @@ void SymbolTable::reportWarnings() {
       diags.report<diag::HidesName>(doubt.range, doubt.name, doubt.name)
           .note(doubt.hidden, "the other one is here");
     else
-      diags.report<diag::NeverUsed>(doubt.range, doubt.name);
+      diags.report<diag::NeverUsed>(doubt.range, doubt.name)
+          .fix(doubt.statement, "", fmt::format("Remove `{}`", doubt.name));
 }

@@ -18,6 +18,9 @@ enum class NameSpace : uint8_t {
   Placement,
   Schedule
 };
+/// The words that declare names of each at the level of files.
+inline constexpr StringRef declaredBy[] = {"",     "fn",        "block action",
+                                           "rule", "placement", "schedule"};
 
 /// The functions and counters of the language, by Builtin.
 inline constexpr StringRef builtinNames[] = {
@@ -39,6 +42,7 @@ struct Symbol {
   bool isForward = false; ///< Announced, but not defined yet.
   bool isUsed = false;
   SourceRange range;
+  SourceRange statement = {}; ///< Of a Let, without its semicolon.
 };
 
 /// What is checked as a whole and has locals of its own: a function, a block, a
@@ -97,13 +101,16 @@ public:
   /// language.
   void define(NameSpace space, const ast::Identifier &name, Symbol symbol);
   uint32_t defineLocal(const ast::Identifier &name, Type type,
-                       Symbol::Binder binder = Symbol::Binder::Declaration) {
+                       Symbol::Binder binder = Symbol::Binder::Declaration,
+                       SourceRange statement = {}) {
     return defineValue(name, ExprInfo::Ref::Local, frame.numLocals, type,
-                       binder);
+                       binder, statement);
   }
   uint32_t defineGlobal(const ast::Identifier &name, Type type,
-                        Symbol::Binder binder = Symbol::Binder::Declaration) {
-    return defineValue(name, ExprInfo::Ref::Global, numGlobals, type, binder);
+                        Symbol::Binder binder = Symbol::Binder::Declaration,
+                        SourceRange statement = {}) {
+    return defineValue(name, ExprInfo::Ref::Global, numGlobals, type, binder,
+                       statement);
   }
   /// Enters a name whatever its scope has.
   void redefine(NameSpace space, const ast::Identifier &name, Symbol symbol) {
@@ -137,13 +144,15 @@ private:
     return {unsigned(space), name};
   }
   uint32_t defineValue(const ast::Identifier &name, ExprInfo::Ref ref,
-                       uint32_t &count, Type type, Symbol::Binder binder);
+                       uint32_t &count, Type type, Symbol::Binder binder,
+                       SourceRange statement);
   void leave();
   void observe(NameSpace space, const Symbol &symbol) const;
 
   struct PendingWarning {
     StringRef name;
-    SourceRange range, hidden; ///< Nothing is hidden by what is unused.
+    SourceRange range, hidden;  ///< Nothing is hidden by what is unused.
+    SourceRange statement = {}; ///< Of what is unused.
   };
 
   const KindTable &kinds;

@@ -49,11 +49,6 @@ StringRef ppcc::nearestName(StringRef name, ArrayRef<StringRef> candidates) {
   return best;
 }
 
-std::string ppcc::didYouMean(StringRef name, ArrayRef<StringRef> candidates) {
-  StringRef best = nearestName(name, candidates);
-  return best.empty() ? "" : "; did you mean `" + best.str() + "`?";
-}
-
 std::string ppcc::listed(ArrayRef<StringRef> names) {
   constexpr size_t maxShown = 40;
   std::string text = llvm::join(names.take_front(maxShown), ", ");

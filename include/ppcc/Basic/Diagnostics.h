@@ -3,6 +3,7 @@
 
 #include "ppcc/Basic/Source.h"
 #include "ppcc/Support/LLVM.h"
+#include "ppcc/Support/Suggest.h"
 
 namespace ppcc {
 
@@ -72,12 +73,23 @@ struct Note {
   std::string text;
 };
 
+/// An edit of a source file that fixes what is reported.
+struct FixIt {
+  SourceRange range;       ///< Empty where text is inserted.
+  std::string replacement; ///< Empty where text is removed.
+  std::string title;       ///< Such as "Insert `;`".
+};
+
 /// One finding.
 struct Diagnostic {
   diag::Id id;
   Location place;
   std::string message;
-  SmallVector<Note, 2> notes;
+  SmallVector<Note, 2> notes = {};
+  std::vector<FixIt> fixes = {}; ///< Alternatives.
+  /// A name that nothing declares, and the words that declare such names, as in
+  /// `block action`; a library may have it.
+  StringRef undeclared = {}, declaredBy = {};
 
   const DiagInfo &info() const { return diagInfo(id); }
 };
@@ -94,7 +106,7 @@ public:
   class Builder {
   public:
     Builder(DiagnosticEngine &engine, diag::Id id, Location place)
-        : engine(&engine), diagnostic{id, std::move(place), {}, {}},
+        : engine(&engine), diagnostic{id, std::move(place), {}},
           isShown(engine.shows(id)) {}
     Builder(Builder &&other)
         : engine(std::exchange(other.engine, nullptr)),
@@ -114,6 +126,34 @@ public:
       return *this;
     }
 
+    /// Adds an edit that would fix it.
+    Builder &fix(SourceRange range, std::string replacement,
+                 std::string title) {
+      if (isShown && range.valid())
+        diagnostic.fixes.push_back(
+            {range, std::move(replacement), std::move(title)});
+      return *this;
+    }
+    Builder &replace(SourceRange range, const std::string &by) {
+      return fix(range, by,
+                 "Replace with `" + StringRef(by).trim().str() + "`");
+    }
+    Builder &insert(SourceLoc at, const std::string &text) {
+      return fix({at, at}, text,
+                 "Insert `" + StringRef(text).trim().str() + "`");
+    }
+    /// Notes, at a place or without one, what a range probably means.
+    Builder &didYouMean(Location place, SourceRange range,
+                        const std::string &meant) {
+      return note(place, "did you mean `{}`?", meant).replace(range, meant);
+    }
+    /// Says that nothing declares a name; see Diagnostic::undeclared.
+    Builder &undeclared(StringRef name, StringRef declaredBy) {
+      diagnostic.undeclared = name;
+      diagnostic.declaredBy = declaredBy;
+      return *this;
+    }
+
     /// False, nothing or null: `return diags.report<...>(...);` ends a function
     /// that gives one of these when it fails.
     template <class Failure>
@@ -125,20 +165,32 @@ public:
 
   private:
     friend DiagnosticEngine;
+    void suggest(const auto &) {}
+    /// Of a name that the place covers.
+    template <class List> void suggest(const Suggestion<List> &suggestion) {
+      SourceRange range = diagnostic.place.range;
+      std::string meant = suggestion.meant();
+      if (!meant.empty() &&
+          range.end.raw - range.begin.raw == suggestion.name.size())
+        replace(range, meant);
+    }
+
     DiagnosticEngine *engine;
     Diagnostic diagnostic;
     bool isShown; ///< Else nobody reads its texts, and there are none.
   };
 
   /// Reports the diagnostic `id` at `place`: report<diag::UnknownName>(range,
-  /// name).
+  /// name). What didYouMean() gives is a fix, too.
   template <diag::Id id, class... Args>
   Builder report(Location place, Args &&...args) {
     Builder builder(*this, id, std::move(place));
-    if (builder.isShown)
+    if (builder.isShown) {
+      (builder.suggest(args), ...);
       builder.diagnostic.message =
           fmt::format(fmt::format_string<Args...>(diag::Text<id>::value),
                       std::forward<Args>(args)...);
+    }
     return builder;
   }
   /// The same, to end a function that gives nothing.
@@ -168,7 +220,8 @@ private:
 };
 
 /// Writes `diagnostic` as compilers do: file, line, column, message and code;
-/// the line of text with a caret; notes; and what to do.
+/// the line of text with a caret; notes; what to do; and edits that fix it,
+/// where these texts do not show them.
 void render(const Diagnostic &diagnostic, const SourceManager &sources,
             raw_ostream &out, bool isColored = false);
 

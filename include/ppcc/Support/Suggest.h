@@ -13,19 +13,30 @@ namespace ppcc {
 /// candidates only the first are looked at, so that the work is bounded.
 StringRef nearestName(StringRef name, ArrayRef<StringRef> candidates);
 
-/// `; did you mean `x`?`, or nothing when no candidate is near: the end of a
-/// message about an unknown name.
-std::string didYouMean(StringRef name, ArrayRef<StringRef> candidates);
-
-/// The same for candidates that `list` gives, made when the message is written:
-/// for names of the input, which may be many.
+/// What didYouMean() gives: `; did you mean `x`?`, or nothing when no candidate
+/// is near, the end of a message about an unknown name. Candidates are made
+/// when they are asked for: names of the input may be many.
 template <std::invocable List> struct Suggestion {
   StringRef name;
   List list;
+
+  /// The candidate that is near; empty for none.
+  std::string meant() const { return nearestName(name, list()).str(); }
+  operator std::string() const {
+    std::string near = meant();
+    return near.empty() ? "" : "; did you mean `" + near + "`?";
+  }
+  friend std::string operator+(std::string text, const Suggestion &suggestion) {
+    return std::move(text) + std::string(suggestion);
+  }
 };
 template <std::invocable List>
 Suggestion<List> didYouMean(StringRef name, List list) {
   return {name, std::move(list)};
+}
+/// The same for names that outlive the suggestion.
+inline auto didYouMean(StringRef name, ArrayRef<StringRef> candidates) {
+  return didYouMean(name, [candidates] { return candidates; });
 }
 
 /// `a, b, c`; of more than 40 names the first, and how many more there are.
@@ -52,7 +63,7 @@ template <class List>
 struct fmt::formatter<ppcc::Suggestion<List>> : fmt::formatter<std::string> {
   auto format(const ppcc::Suggestion<List> &suggestion,
               fmt::format_context &context) const {
-    return fmt::formatter<std::string>::format(
-        ppcc::didYouMean(suggestion.name, suggestion.list()), context);
+    return fmt::formatter<std::string>::format(std::string(suggestion),
+                                               context);
   }
 };
