@@ -277,13 +277,26 @@ private:
     return finish(nullptr);
   }
 
+  /// Tells the observer of the names in what is right of files that do not
+  /// parse.
+  void observeRest(ArrayRef<uint32_t> read) {
+    DiagnosticEngine unheard([](const Diagnostic &) {});
+    ast::Context own;
+    Loader loader(sources, own, unheard, /*keepsRest=*/true);
+    sema::check(*loader.load(read), own, commWords(), unheard,
+                session.observer);
+  }
+
   bool compileSchedule(Loader &loader, uint32_t source) {
     std::vector<uint32_t> read = {source};
     if (!request.rules.empty())
       read.insert(read.begin(), ruleApplications());
     auto files = times.measure("parse", [&] { return loader.load(read); });
-    if (!files)
+    if (!files) {
+      if (session.observer)
+        observeRest(read);
       return false;
+    }
     compiled.files = std::move(*files);
     if (request.until == StopAfter::Parsed)
       return true;

@@ -84,7 +84,7 @@ void Loader::visit(uint32_t root) {
   auto begin = [&](uint32_t source) {
     states[source] = State::Open;
     visits.push_back({source, path::parent_path(sources.name(source)).str(),
-                      parseFile(source, sources, context, diags)});
+                      parseFile(source, sources, context, diags, keepsRest)});
   };
   if (!states.count(root))
     begin(root);
@@ -121,7 +121,7 @@ std::optional<std::vector<ast::File>> Loader::load(ArrayRef<uint32_t> sources) {
   visit(*openLibrary("placements"));
   for (uint32_t source : sources)
     visit(source);
-  if (diags.errorCount() != errorsBefore)
+  if (diags.errorCount() != errorsBefore && !keepsRest)
     return std::nullopt;
   return std::move(files);
 }

@@ -15,8 +15,9 @@ std::string similarFile(StringRef file, llvm::vfs::FileSystem &fs,
 /// library.
 class Loader {
 public:
-  Loader(SourceManager &sources, ast::Context &context, DiagnosticEngine &diags)
-      : sources(sources), context(context), diags(diags),
+  Loader(SourceManager &sources, ast::Context &context, DiagnosticEngine &diags,
+         bool keepsRest = false)
+      : sources(sources), context(context), diags(diags), keepsRest(keepsRest),
         errorsBefore(diags.errorCount()) {}
 
   /// Opens a file, at first beside the one that asks for it at a place, or that
@@ -26,7 +27,8 @@ public:
                                StringRef folder = "", Location place = {});
   /// The files with their imports, each after those that it imports itself and
   /// the last one last, and the prelude, which each file knows, first. Reports
-  /// every error; gives nothing when there was one.
+  /// every error; gives nothing when there was one, but if `keepsRest`, what
+  /// there is, as parseFile() does.
   std::optional<std::vector<ast::File>> load(ArrayRef<uint32_t> sources);
   /// Puts a file with its imports before the last of `into`, as far as it
   /// has not been loaded. False when there was an error.
@@ -42,6 +44,7 @@ private:
   SourceManager &sources;
   ast::Context &context;
   DiagnosticEngine &diags;
+  bool keepsRest;
   size_t errorsBefore;
   std::vector<ast::File> files;
   std::map<uint32_t, State> states;

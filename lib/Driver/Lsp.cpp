@@ -275,9 +275,8 @@ Session::Files Server::filesWith(StringRef path, StringRef as) const {
 
 std::unique_ptr<Analysis> Server::analyze(StringRef path,
                                           const Text &text) const {
-  return std::make_unique<Analysis>(
-      path, text, compileSettingsFor(path, text),
-      [&](StringRef as) { return filesWith(path, as); });
+  return std::make_unique<Analysis>(path, text, compileSettingsFor(path, text),
+                                    filesWith(path, text.all()));
 }
 
 const Analysis &Server::analysis(Document &document) {

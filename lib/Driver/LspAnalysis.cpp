@@ -1,8 +1,5 @@
 #include "LspAnalysis.h"
 
-#include "ppcc/Editor/Repair.h"
-
-#include <ctime>
 
 using namespace ppcc;
 using namespace ppcc::lsp;
@@ -41,52 +38,33 @@ lsp::CompileSettings lsp::compileSettingsOf(StringRef path, StringRef text,
 }
 
 Analysis::Analysis(StringRef path, const Text &text,
-                   const CompileSettings &setting,
-                   function_ref<Session::Files(StringRef)> files)
-    : path(path) {
-  constexpr unsigned maxRepairs = 8;
-  std::clock_t end = std::clock() + CLOCKS_PER_SEC; // Of this process's time.
-  std::string read = text.all().str();
+                   const CompileSettings &setting, Session::Files files)
+    : path(path), session(std::move(files)) {
   Request request = setting.request;
   request.until = Request::StopAfter::Checked;
-  for (unsigned round = 0; round != maxRepairs; ++round) {
-    session = std::make_unique<Session>(files(read));
-    restrictSources(session->sources);
-    observer = {};
-    session->observer = &observer;
-    Compiled compiled = compile(request, *session);
-    if (round == 0) {
-      hasNoErrors = !session->diags.hasErrors() && compiled.usageError.empty();
-      diagnostics = diagnosticsOf(*session, path, text);
-      if (!compiled.usageError.empty())
-        diagnostics.push_back(
-            diagnosticAt(text.range(setting.line), compiled.usageError));
-    }
-    // Syntax errors of this file alone are mended here.
-    auto mistake = llvm::find_if(session->found, [&](const Diagnostic &one) {
-      return one.info().code.starts_with("E02") &&
-             offsetIn(one.place.range.begin);
-    });
-    if (mistake == session->found.end() || std::clock() > end)
-      return;
-    parsedFully = false;
-    std::string repaired =
-        editor::blankOutError(read, *offsetIn(mistake->place.range.begin));
-    if (repaired == read)
-      return;
-    read = std::move(repaired);
-  }
+  restrictSources(session.sources);
+  session.observer = &observer;
+  Compiled compiled = compile(request, session);
+  hasNoErrors = !session.diags.hasErrors() && compiled.usageError.empty();
+  diagnostics = diagnosticsOf(session, path, text);
+  if (!compiled.usageError.empty())
+    diagnostics.push_back(
+        diagnosticAt(text.range(setting.line), compiled.usageError));
+  parsedFully = llvm::none_of(session.found, [&](const Diagnostic &one) {
+    return one.info().code.starts_with("E02") &&
+           offsetIn(one.place.range.begin);
+  });
 }
 
 SourceLoc Analysis::locOf(size_t offset) const {
-  auto file = session->sources.lookup(path);
-  return file ? session->sources.loc(*file, offset) : SourceLoc();
+  auto file = session.sources.lookup(path);
+  return file ? session.sources.loc(*file, offset) : SourceLoc();
 }
 
 std::optional<size_t> Analysis::offsetIn(SourceLoc place) const {
   if (!place.valid())
     return std::nullopt;
-  Position at = session->sources.position(place);
+  Position at = session.sources.position(place);
   return at.file == path ? std::optional<size_t>(at.offset) : std::nullopt;
 }
 

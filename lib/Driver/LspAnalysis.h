@@ -23,12 +23,12 @@ inline void restrictSources(SourceManager &sources) {
   sources.maxTotalBytes = size_t(4) << 20;
 }
 
-/// A text, parsed and checked. Where it does not parse, statements that are
-/// wrong were left out.
+/// A text, parsed and checked. Where it does not parse, names are those of the
+/// statements that do.
 struct Analysis {
   /// The text of `path` is `text`, whatever the file is.
   Analysis(StringRef path, const Text &text, const CompileSettings &setting,
-           function_ref<Session::Files(StringRef)> files);
+           Session::Files files);
 
   /// The use that a byte of the file lies in, or just after; null for none.
   const sema::Observer::Use *useAt(size_t offset) const;
@@ -40,9 +40,9 @@ struct Analysis {
   std::optional<size_t> offsetIn(SourceLoc place) const;
 
   std::string path;
-  std::unique_ptr<Session> session;
+  Session session;
   sema::Observer observer;
-  bool parsedFully = true;       ///< Nothing was left out.
+  bool parsedFully = true;       ///< All of the text.
   bool hasNoErrors = false;      ///< Without errors.
   llvm::json::Array diagnostics; ///< As the protocol wants them.
 };

@@ -78,7 +78,7 @@ Server::ResolvedName Server::resolve(Document &document, StringRef word) {
   const Analysis &known = analysis(document);
   if (const auto *use = known.useAt(own.offset(word))) {
     auto [begin, end] = use->declared;
-    Position at = known.session->sources.position(begin);
+    Position at = known.session.sources.position(begin);
     bool isHere = at.file == known.path;
     meaning.text = isHere ? document.text : textOfFile(at.file);
     if (meaning.text) {
@@ -167,7 +167,7 @@ Server::Ranges Server::occurrencesOf(const ResolvedName &meaning,
   StringRef path = file;
   path.consume_front(libraryScheme);
   auto take = [&](const std::string &uri, const Analysis &known) {
-    const SourceManager &sources = known.session->sources;
+    const SourceManager &sources = known.session.sources;
     auto declaring = sources.lookup(path);
     if (!declaring)
       return;

@@ -42,16 +42,35 @@ auto children(antlr4::ParserRuleContext *tree) {
   });
 }
 
-/// Builds nodes from the parse tree of a file without syntax errors: each field
-/// from what its rule has under the same name.
+using IncompleteRules = llvm::DenseSet<antlr4::ParserRuleContext *>;
+
+/// Finds the rules that a syntax error leaves incomplete, and removes the
+/// tokens that ANTLR has put in the place of missing ones.
+bool findIncomplete(antlr4::ParserRuleContext *tree, IncompleteRules &found) {
+  llvm::erase_if(tree->children, [](antlr4::tree::ParseTree *child) {
+    return dynamic_cast<antlr4::tree::TerminalNode *>(child);
+  });
+  bool isIncomplete = tree->exception != nullptr;
+  for (antlr4::ParserRuleContext *child : children(tree))
+    isIncomplete |= findIncomplete(child, found);
+  isIncomplete &= !isList(tree->getRuleIndex());
+  if (isIncomplete)
+    found.insert(tree);
+  return isIncomplete;
+}
+
+/// Builds nodes from the parse tree of a file: each field from what its rule
+/// has under the same name. Lists lack what is incomplete; of a statement, its
+/// bodies stay.
 class TreeBuilder {
   using P = TokenFreeParser;
   using Tree = antlr4::ParserRuleContext;
   template <class T> using To = std::type_identity<T>;
 
 public:
-  TreeBuilder(Context &context, DiagnosticEngine &diags)
-      : context(context), diags(diags) {}
+  TreeBuilder(Context &context, const IncompleteRules &incomplete,
+              DiagnosticEngine &diags)
+      : context(context), incomplete(incomplete), diags(diags) {}
 
   File file(uint32_t source, P::FileContext *rule) {
     return {source, field(To<ArrayRef<Import>>(), rule->imports),
@@ -65,10 +84,36 @@ private:
   }
   /// What `make` makes of each of `from`.
   template <class From, class Make> auto list(const From &from, Make make) {
-    SmallVector<decltype(make(*std::begin(from)))> values;
+    using T = decltype(make(*std::begin(from)));
+    SmallVector<T> values;
     for (auto *each : from)
-      values.push_back(make(each));
+      if constexpr (std::is_same_v<T, const Stmt *>)
+        values.push_back(isIncomplete(each) ? bodiesOf(each) : make(each));
+      else if (!isIncomplete(each))
+        values.push_back(make(each));
     return copy(values);
+  }
+
+  bool isIncomplete(Tree *tree) const { return incomplete.contains(tree); }
+  bool isIncomplete(antlr4::Token *) const { return false; }
+
+  /// The bodies of a statement, under a condition that holds.
+  const Stmt *bodiesOf(Tree *tree) {
+    SourceRange range = rangeOf(tree->getStart());
+    SmallVector<Branch> branches;
+    auto add = [&](auto add, Tree *tree) -> void {
+      for (Tree *child : children(tree))
+        if (child->getRuleIndex() == P::RuleStatements ||
+            child->getRuleIndex() == P::RuleSectionBody)
+          branches.push_back(
+              {context.make<BoolExpr>(range, true), field(To<Body>(), child)});
+        else
+          add(add, child);
+    };
+    add(add, tree);
+    if (branches.empty())
+      branches.push_back({context.make<BoolExpr>(range, true), {}});
+    return context.make<IfStmt>(range, copy(branches));
   }
 
   static SourceRange rangeOf(Tree *tree) {
@@ -127,7 +172,8 @@ private:
 
   bool field(To<bool>, antlr4::Token *token) { return token; }
   Identifier field(To<Identifier>, antlr4::Token *token) {
-    return token ? Identifier{textOf(token), rangeOf(token)} : Identifier{};
+    bool isThere = token && token->getTokenIndex() != INVALID_INDEX;
+    return isThere ? Identifier{textOf(token), rangeOf(token)} : Identifier{};
   }
   /// A string without its quotes and escapes.
   StringRef field(To<StringRef>, antlr4::Token *token) {
@@ -325,14 +371,16 @@ private:
     }
   }
 
+  /// Of other languages' operators, in a tree of what is right, the last.
   static BinaryOp binaryOp(StringRef text) {
     BinaryOp op = BinaryOp::Add;
-    while (spelling(op) != text)
+    while (spelling(op) != text && op != BinaryOp::Or)
       op = BinaryOp(unsigned(op) + 1);
     return op;
   }
 
   Context & context;
+  const IncompleteRules &incomplete;
   DiagnosticEngine & diags;
 };
 
@@ -356,7 +404,8 @@ static bool checkText(uint32_t source, const SourceManager &sources,
 
 std::optional<File> ppcc::parseFile(uint32_t source,
                                     const SourceManager &sources,
-                                    Context &context, DiagnosticEngine &diags) {
+                                    Context &context, DiagnosticEngine &diags,
+                                    bool keepsRest) {
   if (!checkText(source, sources, diags))
     return std::nullopt;
   size_t before = diags.errorCount();
@@ -374,10 +423,16 @@ std::optional<File> ppcc::parseFile(uint32_t source,
   parser.removeErrorListeners();
   parser.setErrorHandler(std::make_shared<SyntaxErrors>(diags));
   auto *tree = parser.file();
-  if (diags.errorCount() != before)
-    return std::nullopt;
-  File file = TreeBuilder(context, diags).file(source, tree);
-  if (diags.errorCount() != before)
+  IncompleteRules incomplete;
+  if (diags.errorCount() != before) {
+    if (!keepsRest)
+      return std::nullopt;
+    findIncomplete(tree, incomplete);
+    DiagnosticEngine unheard([](const Diagnostic &) {});
+    return TreeBuilder(context, incomplete, unheard).file(source, tree);
+  }
+  File file = TreeBuilder(context, incomplete, diags).file(source, tree);
+  if (diags.errorCount() != before && !keepsRest)
     return std::nullopt;
   return file;
 }

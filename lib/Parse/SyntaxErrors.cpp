@@ -257,9 +257,7 @@ DiagnosticEngine::Builder SyntaxErrors::expectedAt(SourceLoc at,
   return builder;
 }
 
-/// Rules that are a list in brackets (or the whole file): recovery stays inside
-/// them.
-static bool isList(size_t rule) {
+bool ppcc::isList(size_t rule) {
   using P = ScheduleParser;
   return llvm::is_contained({P::RuleFile, P::RuleSchedule, P::RuleStatements,
                              P::RulePipeItem, P::RuleSectionBody,
@@ -353,6 +351,16 @@ bool SyntaxErrors::singleTokenInsertion(antlr4::Parser *parser) {
   // What was meant is another statement: go on after it.
   return foreignSyntaxHint(parser, parser->getCurrentToken()).empty() &&
          DefaultErrorStrategy::singleTokenInsertion(parser);
+}
+
+Token *SyntaxErrors::getMissingSymbol(antlr4::Parser *parser) {
+  Token *missing = DefaultErrorStrategy::getMissingSymbol(parser);
+  // Without a bracket or a semicolon, a rule is complete all the same.
+  if (std::string text = literal(parser, missing->getType());
+      text.empty() || isWord(text))
+    parser->getContext()->exception =
+        std::make_exception_ptr(antlr4::InputMismatchException(parser));
+  return missing;
 }
 
 void SyntaxErrors::reportNoViableAlternative(

@@ -5,6 +5,10 @@
 
 namespace ppcc {
 
+/// Rules that are a list in brackets (or the whole file): recovery stays inside
+/// them, and they go on without what is wrong in them.
+bool isList(size_t rule);
+
 /// ANTLR's error strategy with our diagnostics, and a recovery that knows where
 /// statements end: it goes on after the next semicolon or block, so that each
 /// mistake is one message.
@@ -24,6 +28,7 @@ public:
 protected:
   antlr4::Token *singleTokenDeletion(antlr4::Parser *parser) override;
   bool singleTokenInsertion(antlr4::Parser *parser) override;
+  antlr4::Token *getMissingSymbol(antlr4::Parser *parser) override;
   void
   reportNoViableAlternative(antlr4::Parser *parser,
                             const antlr4::NoViableAltException &e) override;

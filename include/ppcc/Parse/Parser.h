@@ -7,12 +7,12 @@
 namespace ppcc {
 
 /// Parses a file of the SourceManager. Reports every syntax error that recovery
-/// can reach and gives nothing when there was one. The tree's strings live as
-/// long as `sources` and `context`. O(bytes); nesting is bounded.
-std::optional<ast::File> parseFile(uint32_t source,
-                                   const SourceManager &sources,
-                                   ast::Context &context,
-                                   DiagnosticEngine &diags);
+/// can reach. Where there is one, gives nothing or, if `keepsRest`, the tree of
+/// all statements but those that are wrong. The tree's strings live as long as
+/// `sources` and `context`. O(bytes); nesting is bounded.
+std::optional<ast::File>
+parseFile(uint32_t source, const SourceManager &sources, ast::Context &context,
+          DiagnosticEngine &diags, bool keepsRest = false);
 
 /// The words that the grammar gives a meaning, in no order.
 std::vector<StringRef> keywords();
