@@ -149,7 +149,7 @@ public:
   bool isZero(const Form &form, SourceRange place) {
     return isNonNegative(form, place) && isNonNegative(-1 * form, place);
   }
-  int64_t constant(const Form &form, SourceRange place, const char *) const {
+  int64_t constant(const Form &form, SourceRange place, StringRef) const {
     if (!form.isConstant())
       refuse(false, place,
              "this depends on the rank, or on the free parameters");
@@ -211,15 +211,12 @@ public:
       SourceRange place = param.decl->name.range;
       auto consumed =
           findBy(free.values, param.decl->name.text, &ParamValue::name);
-      int64_t number;
       if (param.type != Type::Int && param.type != Type::Bool)
         refuse(place, "a parameter is not an int");
-      if (consumed && param.type == Type::Bool && consumed->value != "true" &&
-          consumed->value != "false")
-        refuse(place, "its value is neither true nor false");
-      if (consumed && param.type == Type::Int &&
-          StringRef(consumed->value).getAsInteger(10, number))
-        refuse(place, "its value is not an int");
+      if (consumed && !parse(param.type, consumed->value))
+        refuse(place, param.type == Type::Bool
+                          ? "its value is neither true nor false"
+                          : "its value is not an int");
     }
     SymbolicEvaluator::head(schedule, free.values, [&](size_t position) {
       return position == free.ranks          ? &free.numRanks
@@ -254,8 +251,8 @@ public:
         ranks.chunks.push_back({uint32_t(p), chunk(decl, c, number)});
     chunks = ranks.chunks;
     state.issued.resize(chunks.size() * slot::count);
-    frame.assign(schedule.numLocals, AbstractValue());
-    frame[0].i = number;
+    Frame frame(*this, schedule.numLocals);
+    local(0) = {.i = number};
     body(schedule.onRank->body);
     if (numbers.isNonNegative(pending() - 1, schedule.onRank->range))
       refuse(schedule.onRank->range, "something is left pending");
@@ -299,11 +296,12 @@ private:
     if (!numbers.isNonNegative(first, item.range) ||
         !numbers.isNonNegative(count - 1, item.range))
       throw NotAdmitted{item.end->range, "it has no microbatches"};
-    Form stages =
-        ofPlacement(decl, [&] { return evalInt(stagesOf(decl)->count); });
+    Form stages = ofPlacement(
+        decl, [&] { return evalInt(mappingOf(decl).stages->count); });
     int64_t chunks = stages.at[P] / free.numRanks.at[P];
     if (stages != chunks * free.numRanks || chunks < 1)
-      refuse(stagesOf(decl)->range, "ranks have no fixed number of stages");
+      refuse(mappingOf(decl).stages->range,
+             "ranks have no fixed number of stages");
     for (size_t i = 0; i != pipes.size(); ++i)
       if (!numbers.isNonNegative(first - pipes[i].first - pipes[i].count,
                                  item.range) &&
@@ -314,49 +312,42 @@ private:
   }
 
   const Placement *placementOf(const PipeDecl &decl) const {
-    return decl.placement
-               ? &module.placements[module.stmts[decl.placement->id].index]
-               : nullptr;
+    return decl.placement ? &module.placements[slotOf(decl.placement)]
+                          : nullptr;
   }
-  const ast::StagesItem *stagesOf(const PipeDecl &decl) const {
+  const StageMapping &mappingOf(const PipeDecl &decl) const {
     const Placement *placement = placementOf(decl);
-    return placement ? placement->stages : decl.stages;
+    return placement ? static_cast<const StageMapping &>(*placement) : decl;
   }
   /// Evaluates in the frame of a placement.
   template <class Fn> Form ofPlacement(const PipeDecl &decl, Fn evaluate) {
-    const Placement *placement = placementOf(decl);
-    std::vector<AbstractValue> inner(placement ? placement->numLocals
-                                               : schedule.headerLocals);
-    if (placement)
-      for (size_t i = 0; i != decl.placement->args.size(); ++i)
-        inner[i] = eval(decl.placement->args[i]);
-    std::swap(frame, inner);
-    Form result = evaluate();
-    std::swap(frame, inner);
-    return result;
+    SmallVector<AbstractValue> args;
+    size_t size = schedule.headerLocals;
+    if (const Placement *placement = placementOf(decl)) {
+      size = placement->numLocals;
+      for (const ast::Expr *arg : decl.placement->args)
+        args.push_back(eval(arg));
+    }
+    Frame frame(*this, size, args);
+    return evaluate();
   }
 
   /// The stage of a rank's chunk: of the stages c P .. c P + P - 1 the one that
   /// is placed on the rank. Together these are all stages.
   Form chunk(const PipeDecl &decl, int64_t c, const Form &rank) {
-    const Placement *placement = placementOf(decl);
-    const ast::StageMapItem *map =
-        placement ? placement->stageMap : decl.stageMap;
-    uint32_t slot = placement ? placement->stageSlot : decl.stageSlot;
+    const auto &[stages, map, slot] = mappingOf(decl);
     numbers.forbidsBranching = true;
     for (Form stage :
          {c * free.numRanks + rank, (c + 1) * free.numRanks - 1 - rank}) {
-      std::vector<AbstractValue> outer = frame;
       try {
         if (ofPlacement(decl, [&] {
-              frame[slot].i = stage;
+              local(slot) = {.i = stage};
               return evalInt(map->rank);
             }) == rank) {
           numbers.forbidsBranching = false;
           return stage;
         }
-      } catch (const Refusal &) {
-        frame = outer;
+      } catch (const Refusal &) { // Perhaps it is the other.
       }
     }
     refuse(map->rank->range, "the placement is not affine");
@@ -394,10 +385,10 @@ private:
     Form count = numbers.quotient(all, step, stmt->range);
     const State before = state;
     const std::vector<Loop> rowsBefore = loops;
-    auto restore = [&, outer = std::tuple(frame, defer, inGroup, groupRows)] {
+    auto restore = [&, outer = std::tuple(stack, defer, inGroup, groupRows)] {
       state = before;
       loops = rowsBefore;
-      std::tie(frame, defer, inGroup, groupRows) = outer;
+      std::tie(stack, defer, inGroup, groupRows) = outer;
       isOpen = false;
     };
     // Answers that are given meanwhile divide the ranks, and stay.
@@ -491,14 +482,10 @@ private:
 
   // ---- Actions ----
 
-  uint32_t resolve(const ast::Expr *arg, SourceRange place) {
-    if (arg && type(arg) == Type::Part)
-      refuse(place, "parts are not known here");
-    int64_t value = arg ? numbers.constant(evalInt(arg), arg->range, "") : 0;
+  uint32_t resolve(const std::optional<ChunkArg> &arg, SourceRange place) {
     uint32_t found = 0, matches = 0;
     for (auto [i, chunk] : llvm::enumerate(chunks))
-      if (!arg || (type(arg) == Type::Pipe ? chunk.pipe == value
-                                           : int64_t(i) == value)) {
+      if (!arg || arg->value == (arg->isPipe ? chunk.pipe : int64_t(i))) {
         found = i;
         ++matches;
       }
@@ -515,9 +502,13 @@ private:
 
   void action(const ast::ActionStmt *stmt) override {
     KindId kind = KindId(module.stmts[stmt->id].index);
-    const ast::Expr *chunkArg = nullptr, *microbatch = nullptr;
+    std::optional<ChunkArg> chunkArg;
+    std::optional<Form> microbatch;
     for (const ast::Argument &arg : stmt->args)
-      (arg.label.text.empty() ? chunkArg : microbatch) = arg.value;
+      if (arg.label.text.empty())
+        chunkArg = evalChunk(arg.value);
+      else
+        microbatch = evalInt(arg.value);
     if (module.kinds[kind].isDeclared())
       refuse(stmt->range, "there are declared actions");
     if (deferred.count(kind.value)) {
@@ -533,7 +524,7 @@ private:
     uint32_t chunk = resolve(chunkArg, stmt->range);
     const every::Pipe &pipe = pipes[chunks[chunk].pipe];
     Form &issued = issuedOf(chunk, kind);
-    Form index = microbatch ? evalInt(microbatch) - pipe.first : issued;
+    Form index = microbatch ? *microbatch - pipe.first : issued;
     if (!numbers.isNonNegative(index, stmt->range) ||
         !numbers.isNonNegative(pipe.count - index - 1, stmt->range))
       refuse(stmt->range,
@@ -636,7 +627,7 @@ private:
       refuse(stmt->range, "a loop runs actions that other loops deferred");
     std::optional<uint32_t> only;
     if (stmt->chunk)
-      only = resolve(stmt->chunk, stmt->range);
+      only = resolve(evalChunk(stmt->chunk), stmt->range);
     std::vector<PendingEntry> queue = std::move(state.queue);
     state.queue.clear();
     for (const PendingEntry &entry : queue) {
@@ -659,16 +650,16 @@ private:
     }
   }
 
-  AbstractValue counter(Builtin id, KindId kind, const ast::Expr *arg,
-                        SourceRange place) override {
+  Form counter(Builtin id, KindId kind, const std::optional<ChunkArg> &arg,
+               SourceRange place) override {
     if (id == Builtin::Ranks)
-      return {free.numRanks};
+      return free.numRanks;
     if (id == Builtin::Issued)
-      return {issuedOf(resolve(arg, place), kind)};
+      return issuedOf(resolve(arg, place), kind);
     if (id == Builtin::Pending && !arg)
-      return {pending()};
+      return pending();
     if (id == Builtin::Padded && !arg && pipes.size() == 1)
-      return {pipes[0].count};
+      return pipes[0].count;
     refuse(place, "this is not known for all ranks");
   }
 

@@ -8,7 +8,6 @@
 #include "PeerSides.h"
 #include "RankState.h"
 #include "Sites.h"
-#include "ppcc/Sema/Walk.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -151,7 +150,7 @@ private:
 
   /// Runs statements in order; false when the rank cannot go on.
   bool body(ast::Body statements) {
-    return walk(evaluator, statements, [this](const ast::Stmt *stmt) {
+    return evaluator.walk(statements, [this](const ast::Stmt *stmt) {
       return dispatch(stmt, [this](const auto &node) { return run(&node); });
     });
   }
@@ -187,7 +186,7 @@ private:
     bool isFill = !stmt->fill.text.empty();
     ActionId begin(program.allRows().size());
     llvm::SaveAndRestore inDefer(
-        defer, Defer{true, KindId(evaluator.slotOf(stmt->id)), lag, isFill});
+        defer, Defer{true, KindId(evaluator.slotOf(stmt)), lag, isFill});
     bool ok = body(stmt->body);
     ActionId end(program.allRows().size());
     if (isFill && begin != end)
@@ -243,7 +242,7 @@ private:
       text += fmt::format(
           "{}{} = {}",
           loop == loops.front() ? ", in the iteration with " : ", ",
-          loop->variable.text, evaluator.local(evaluator.slotOf(loop->id)).i);
+          loop->variable.text, evaluator.local(evaluator.slotOf(loop)).i);
     return text;
   }
 

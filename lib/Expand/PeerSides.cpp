@@ -138,7 +138,7 @@ private:
   }
 
   const sema::KindCosts &costsOf(KindId kind) const {
-    return *findBy(evaluator.checkedModule().kindCosts, kind,
+    return *findBy(evaluator.module.kindCosts, kind,
                    &sema::KindCosts::kind);
   }
 

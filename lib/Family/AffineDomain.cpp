@@ -181,9 +181,9 @@ Affine AffineDomain::remainder(Affine a, Affine b, SourceRange place) const {
 }
 
 int64_t AffineDomain::constant(Affine x, SourceRange place,
-                               const char *what) const {
+                               StringRef what) const {
   if (!x.isConstant())
     stop(Outcome::Kind::Undecided, place,
-         std::string(what) + " changes from iteration to iteration");
+         what.str() + " changes from iteration to iteration");
   return x.c;
 }

@@ -53,7 +53,7 @@ public:
   Affine quotient(Affine a, Affine b, SourceRange place) const;
   Affine remainder(Affine a, Affine b, SourceRange place) const;
   /// The value of what must be the same for all n and iterations.
-  int64_t constant(Affine x, SourceRange place, const char *what) const;
+  int64_t constant(Affine x, SourceRange place, StringRef what) const;
   /// Asks for more iterations of the loop before its window, in which what
   /// happens first comes to its end.
   [[noreturn]] void peelPrologue(SourceRange place, std::string why) const;

@@ -44,16 +44,17 @@ public:
   }
 
 private:
-  static bool isFree(const AbstractValue &term) {
-    return !term.i.isConstant() ||
-           llvm::any_of(AffineEvaluator::elementsOf(term),
-                        [](Affine element) { return !element.isConstant(); });
+  bool isFree(const ast::Expr *expr, const AbstractValue &value) const {
+    auto varies = [](const AbstractValue &of) { return !of.i.isConstant(); };
+    return isList(terms.type(expr))
+               ? llvm::any_of(terms.elements(value), varies)
+               : varies(value);
   }
 
   bool usesFreeParameter(const ast::Expr *expr) {
     const ExprInfo &info = module.exprs[expr->id];
     if (isa<ast::NameExpr>(expr) && info.ref == ExprInfo::Ref::Global &&
-        isFree(terms.globals[info.index]))
+        isFree(expr, terms.globals[info.index]))
       return true;
     bool found = false;
     forEachChild(expr, [&](const ast::Expr *child) {

@@ -102,17 +102,17 @@ Affine Inserter::valueOf(const Insertion::Binding &binding, uint32_t anchor) {
 std::optional<int64_t> Inserter::distanceAt(const BoundRule &rule,
                                             uint32_t anchor) {
   const ast::InsertItem &item = *insertion->item;
-  terms.frame.assign(rule.rule->numLocals, AbstractValue());
+  AffineEvaluator::Frame frame(terms, rule.rule->numLocals);
   for (auto [i, arg] : llvm::enumerate(rule.args)) {
     Type type = rule.rule->params[i];
     if (isList(type))
       stop(Kind::Undecided, rule.range, "a rule has a list");
-    terms.frame[i] =
-        type == Type::Float ? AbstractValue{{}, arg.f} : AbstractValue{arg.i};
+    terms.local(i) = type == Type::Float ? AbstractValue{.f = arg.f}
+                                         : AbstractValue{.i = arg.i};
   }
   return withLoopOf(anchor, [&]() -> std::optional<int64_t> {
     for (const Insertion::Binding &binding : insertion->bindings)
-      terms.frame[binding.slot].i = valueOf(binding, anchor);
+      terms.local(binding.slot).i = valueOf(binding, anchor);
     if (item.condition && !terms.evalBool(item.condition))
       return std::nullopt;
     if (!item.distance)

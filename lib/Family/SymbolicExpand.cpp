@@ -94,19 +94,18 @@ private:
     };
     if (!decl.loop)
       return add();
-    frame.assign(schedule.headerLocals, AbstractValue());
-    std::vector<Affine> made;
-    Affine &iteration = frame[slotOf(decl.loop)].i;
+    Frame frame(*this, schedule.headerLocals);
+    SmallVector<AbstractValue> made;
     int64_t to = evalInt(decl.loop->to).c;
-    for (iteration = evalInt(decl.loop->from); iteration.c < to;
-         ++iteration.c) {
+    for (int64_t i = evalInt(decl.loop->from).c; i < to; ++i) {
+      local(slotOf(decl.loop)) = {.i = i};
       // Their numbers stand after those of all that has a name.
-      made.push_back(
-          int64_t(schedule.pipes.size() + schedule.parts.size() + loopPipes++));
+      made.push_back({.i = int64_t(schedule.pipes.size() +
+                                   schedule.parts.size() + loopPipes++)});
       add();
     }
     if (number < schedule.pipeSlots.size())
-      globals[schedule.pipeSlots[number]] = listOf(std::move(made));
+      globals[schedule.pipeSlots[number]] = makeList(made);
   }
 
   void microbatches(const PipeDecl &decl, const Pipe &pipe) {
@@ -158,8 +157,8 @@ private:
     number = r;
     loops.clear();
     occurrences.clear();
-    frame.assign(schedule.numLocals, AbstractValue());
-    frame[0].i.c = r;
+    Frame frame(*this, schedule.numLocals);
+    local(0) = {.i = int64_t(r)};
     defer = {};
     const ast::OnRankItem *onRank = sample->onRank(RankId(r));
     body(onRank->body);
@@ -178,10 +177,8 @@ private:
   void loop(const ast::Stmt *stmt, const Affine &iterations,
             LoopBody runBody) override {
     if (iterations.isConstant() || family.last == 0) {
-      for (int64_t i = 0; i < iterations.c; ++i) {
-        step(stmt->range);
+      for (int64_t i = 0; i < iterations.c; ++i)
         runBody(i);
-      }
       return;
     }
     if (!numbers.isNonNegative(iterations - 1, stmt->range))
@@ -192,10 +189,7 @@ private:
     if (iterations.n < 0)
       stop(Kind::Undecided, stmt->range,
            "a loop gets shorter with more microbatches");
-    expandLoop(stmt, iterations.c, iterations.n, [&](const Affine &i) {
-      step(stmt->range);
-      runBody(i);
-    });
+    expandLoop(stmt, iterations.c, iterations.n, runBody);
   }
 
   uint32_t openLoop() {
@@ -358,18 +352,15 @@ private:
 
   // ---- Actions ----
 
-  size_t resolve(const ast::Expr *arg, SourceRange place) {
+  size_t resolve(const std::optional<ChunkArg> &arg, SourceRange place) {
     size_t found = chunks.size(), matches = 0;
-    const StageSet *part = nullptr;
-    if (arg) {
-      int64_t value = numbers.constant(evalInt(arg), arg->range, "the chunk");
-      if (type(arg) != Type::Pipe && type(arg) != Type::Part) {
-        if (value >= 0 && size_t(value) < chunks.size())
-          return value;
-        stop(Kind::Invalid, arg->range,
-             fmt::format("rank {} has no chunk {}", number, value));
-      }
-      part = &sample->parts[value];
+    const StageSet *part =
+        arg && arg->isPipe ? &sample->parts[arg->value] : nullptr;
+    if (arg && !part) {
+      if (arg->value >= 0 && size_t(arg->value) < chunks.size())
+        return arg->value;
+      stop(Kind::Invalid, arg->range,
+           fmt::format("rank {} has no chunk {}", number, arg->value));
     }
     for (auto [i, chunk] : llvm::enumerate(chunks))
       if ((!part || part->has(chunk.pipe, chunk.stage)) && ++matches == 1)
@@ -393,7 +384,8 @@ private:
                 place];
   }
   /// The chunk that an action of a kind stands with.
-  size_t chunkFor(KindId kind, const ast::Expr *arg, SourceRange place) {
+  size_t chunkFor(KindId kind, const std::optional<ChunkArg> &arg,
+                  SourceRange place) {
     if (module.kinds[kind].scope != KindScope::Rank || arg)
       return resolve(arg, place);
     if (chunks.empty())
@@ -415,9 +407,13 @@ private:
 
   void action(const ast::ActionStmt *stmt) override {
     KindId kind = KindId(module.stmts[stmt->id].index);
-    const ast::Expr *chunkArg = nullptr, *microbatch = nullptr;
+    std::optional<ChunkArg> chunkArg;
+    std::optional<Affine> microbatch;
     for (const ast::Argument &arg : stmt->args)
-      (arg.label.text.empty() ? chunkArg : microbatch) = arg.value;
+      if (arg.label.text.empty())
+        chunkArg = evalChunk(arg.value);
+      else
+        microbatch = evalInt(arg.value);
     const KindInfo *info = &module.kinds[kind];
     if (info->isMove())
       stop(Kind::Undecided, stmt->range,
@@ -435,7 +431,7 @@ private:
     Affine &issued = issuedOf(number, kind);
     Affine index = info->scope == KindScope::Microbatch ? issued : Affine{};
     if (microbatch) {
-      index = evalInt(microbatch) - ranges[chunk.pipe.value].first;
+      index = *microbatch - ranges[chunk.pipe.value].first;
       for (Affine x : {index, pad - index - 1})
         need(x, stmt->range, "the stage has no such microbatch");
     } else {
@@ -497,14 +493,15 @@ private:
     emit(entry.kind, chunks[entry.chunk], entry.index, stmt);
   }
 
-  void issueDeferred(const ast::ActionStmt *stmt, const ast::Expr *chunkArg,
-                     const ast::Expr *microbatch) {
+  void issueDeferred(const ast::ActionStmt *stmt,
+                     const std::optional<ChunkArg> &chunkArg,
+                     std::optional<Affine> microbatch) {
     size_t place = 0;
     if (chunkArg || microbatch) {
       size_t chunk = resolve(chunkArg, stmt->range);
       Affine index;
       if (microbatch)
-        index = evalInt(microbatch) - ranges[chunks[chunk].pipe.value].first;
+        index = *microbatch - ranges[chunks[chunk].pipe.value].first;
       for (; place != state.queue.size(); ++place) {
         if (state.queue[place].segment)
           break;
@@ -546,7 +543,7 @@ private:
   void drain(const ast::DrainStmt *stmt) override {
     std::optional<size_t> chunk;
     if (stmt->chunk)
-      chunk = resolve(stmt->chunk, stmt->range);
+      chunk = resolve(evalChunk(stmt->chunk), stmt->range);
     std::vector<PendingEntry> rest, queue = std::move(state.queue);
     uint32_t open = 0; // The segment that is taken.
     for (const PendingEntry &entry : queue) {
@@ -574,29 +571,23 @@ private:
     state.queue = std::move(rest);
   }
 
-  AbstractValue counter(Builtin id, KindId kind, const ast::Expr *arg,
-                        SourceRange place) override {
+  Affine counter(Builtin id, KindId kind, const std::optional<ChunkArg> &arg,
+                 SourceRange place) override {
     if (id == Builtin::Ranks && sample)
-      return {sample->program.numRanks};
+      return sample->program.numRanks;
     if (id == Builtin::Ranks)
       stop(Kind::Undecided, place,
            "the head of the schedule depends on the rank");
     if (id == Builtin::Issued)
-      return {issuedOf(chunkFor(kind, arg, place), kind)};
+      return issuedOf(chunkFor(kind, arg, place), kind);
     if (id == Builtin::Pending)
-      return {pendingOf(arg ? std::optional(resolve(arg, place)) : std::nullopt,
-                        place),
-              0};
+      return pendingOf(arg ? std::optional(resolve(arg, place)) : std::nullopt,
+                       place);
     if (!arg && padded.size() == 1)
-      return {padded.front(), 0};
-    if (arg && type(arg) == Type::Pipe)
-      return {
-          padded[sample
-                     ->parts[numbers.constant(evalInt(arg), place, "the pipe")]
-                     .stages.front()
-                     .pipe.value],
-          0};
-    return {padded[chunks[resolve(arg, place)].pipe.value], 0};
+      return padded.front();
+    if (arg && arg->isPipe)
+      return padded[sample->parts[arg->value].stages.front().pipe.value];
+    return padded[chunks[resolve(arg, place)].pipe.value];
   }
 
   static constexpr uint32_t noSegment = 0xFFFFFFFF;

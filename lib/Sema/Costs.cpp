@@ -4,7 +4,6 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
-#include "ppcc/Sema/Walk.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
@@ -19,7 +18,7 @@ public:
   /// What declarations of actions say, in units of what the F of the stage
   /// takes; `model` and the command line may say others.
   void ofDeclarations() {
-    for (const KindCosts &kind : evaluator.checkedModule().kindCosts) {
+    for (const KindCosts &kind : evaluator.module.kindCosts) {
       evaluator.clearFailed();
       if (kind.time)
         addForwardMultiple(Cost::Action, kind.kind, timeOf(kind.time));
@@ -113,7 +112,7 @@ private:
         evaluator.local(decl.from) = {.i = from.value};
         evaluator.local(decl.to) = {.i = to.value};
         result.link = {from, to};
-        if (!walk(evaluator, decl.item->body, [&](const ast::Stmt *stmt) {
+        if (!evaluator.walk(decl.item->body, [&](const ast::Stmt *stmt) {
               if (stmt == given) {
                 result.values = {valueOf(*setting, rowOf(result.what).number)};
                 costs.settings.push_back(result);

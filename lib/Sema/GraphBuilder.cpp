@@ -2,7 +2,6 @@
 #include "Layers.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/IR/HeadChecks.h"
-#include "ppcc/Sema/Walk.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
@@ -363,14 +362,13 @@ private:
       part->push_back(place(*cast<ast::PlaceStmt>(stmt), inLayer, places));
       return true;
     };
-    bool whole = walk(evaluator, item.body, [&](const ast::Stmt *stmt) {
+    bool whole = evaluator.walk(item.body, [&](const ast::Stmt *stmt) {
       auto *each = dyn_cast<ast::NamedItem>(stmt);
       if (!each)
         return add(stmt, false);
       part = &pattern.layer;
-      bool isWhole = walk(evaluator, each->body, [&](const ast::Stmt *inner) {
-        return add(inner, true);
-      });
+      bool isWhole = evaluator.walk(
+          each->body, [&](const ast::Stmt *inner) { return add(inner, true); });
       part = &pattern.after;
       return isWhole;
     });

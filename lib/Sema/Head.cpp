@@ -12,34 +12,6 @@ using namespace ppcc::sema;
 
 namespace {
 
-std::optional<Value> parseValue(Type type, StringRef text,
-                                Evaluator &evaluator) {
-  Value value{.i = 0};
-  switch (type) {
-  case Type::IntList: {
-    SmallVector<Value> values;
-    for (StringRef part : llvm::split(text, ','))
-      if (text.empty())
-        break;
-      else if (part.trim().getAsInteger(10, value.i))
-        return std::nullopt;
-      else
-        values.push_back(value);
-    return evaluator.makeList(values);
-  }
-  case Type::Int:
-    return text.getAsInteger(10, value.i) ? std::nullopt : std::optional(value);
-  case Type::Float:
-    return text.getAsDouble(value.f) || !std::isfinite(value.f)
-               ? std::nullopt
-               : std::optional(value);
-  default:
-    value.i = text == "true";
-    return text == "true" || text == "false" ? std::optional(value)
-                                             : std::nullopt;
-  }
-}
-
 /// The names of parameters, `let` and pipes in an expression, and in the
 /// functions that it calls.
 class GlobalNames {
@@ -185,8 +157,7 @@ private:
                                const ParamValue *given) {
     const ast::Parameter &decl = *param.decl;
     if (given) {
-      std::optional<Value> value =
-          parseValue(param.type, given->value, evaluator);
+      std::optional<Value> value = evaluator.parse(param.type, given->value);
       if (!value)
         diags.report<diag::BadParameterValue>(Location("-D " + given->name),
                                               given->value, decl.name.text,
@@ -252,7 +223,7 @@ private:
 
   const Declaration &declaration;
   const Schedule *schedule; ///< Null for a model or a cluster.
-  const Module &module = evaluator.checkedModule();
+  const Module &module = evaluator.module;
   /// Globals without a value, and those that a `require` refuses: what follows
   /// from them would be said twice.
   BitVector unknown = BitVector(declaration.numGlobals), rejected = unknown;

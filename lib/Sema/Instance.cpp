@@ -132,7 +132,7 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
                   const LayoutOverride &layout, const Limits &limits,
                   Evaluator &evaluator, DiagnosticEngine &diags) {
   const Schedule &schedule = *selection.schedule;
-  const Module &module = evaluator.checkedModule();
+  const Module &module = evaluator.module;
   Instance instance;
   instance.schedule = &schedule;
   InstantiationContext context{limits, evaluator, instance, diags};

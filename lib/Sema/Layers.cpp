@@ -4,7 +4,6 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/HeadChecks.h"
-#include "ppcc/Sema/Walk.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
@@ -93,7 +92,7 @@ private:
   LayerFacts factsOf(const ast::NamedItem &item) {
     LayerFacts facts;
     evaluator.clearFailed();
-    walk(evaluator, item.body, [&](const ast::Stmt *stmt) {
+    evaluator.walk(item.body, [&](const ast::Stmt *stmt) {
       if (auto *chain = dyn_cast<ast::ChainStmt>(stmt)) {
         facts.chains.push_back(chain);
       } else if (auto *tensors = dyn_cast<ast::TensorsItem>(stmt)) {

@@ -4,7 +4,6 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/HeadChecks.h"
-#include "ppcc/Sema/Walk.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
@@ -60,7 +59,7 @@ private:
         decl.loop ? fmt::format("{}[{}]", decl.name, i) : decl.name.str();
     Evaluator::Frame frame(evaluator, schedule.headerLocals);
     if (decl.loop)
-      evaluator.local(evaluator.slotOf(decl.loop->id)) = {.i = i};
+      evaluator.local(evaluator.slotOf(decl.loop)) = {.i = i};
     size_t before = diags.errorCount();
     stages(decl, pipe);
     if (diags.errorCount() == before && evaluator.layers &&
@@ -74,7 +73,7 @@ private:
     gapRanges.clear();
     for (const ast::Stmt *item : decl.edges) {
       evaluator.clearFailed();
-      walk(evaluator, item, [&](const ast::Stmt *stmt) {
+      evaluator.walk(item, [&](const ast::Stmt *stmt) {
         edge(cast<ast::EdgeStmt>(stmt), pipe);
         return !evaluator.failed();
       });
@@ -175,7 +174,7 @@ private:
       return map(decl, {}, pipe);
     const ast::PlacementItem &use = *decl.placement;
     const Placement &placement =
-        evaluator.checkedModule().placements[evaluator.slotOf(use.id)];
+        evaluator.module.placements[evaluator.slotOf(&use)];
     evaluator.clearFailed();
     SmallVector<Value> args;
     for (auto [arg, type] : llvm::zip_equal(use.args, placement.params))
