@@ -54,11 +54,16 @@ struct CaseSplit {
   Form iteration;
 };
 
+/// A chunk of the ranks of a class.
+struct RankChunk {
+  PipeId pipe;
+};
+
 /// Actions that are pending, in rounds: in each of the `count` rounds these, of
 /// the next microbatches.
 struct PendingEntry {
   struct Item {
-    uint32_t chunk;
+    const RankChunk *chunk;
     KindId kind;
     Form first;
     bool operator==(const Item &) const = default;
@@ -66,31 +71,17 @@ struct PendingEntry {
   std::vector<Item> items;
   Form count;
   bool operator==(const PendingEntry &) const = default;
+  void addNumbers(std::vector<Form *> &all) {
+    all.push_back(&count);
+    for (Item &item : items)
+      all.push_back(&item.first);
+  }
 };
 
 /// A segment that is laid out.
 struct Loop {
   Form count;
   std::vector<Unit> units;
-};
-
-struct State {
-  std::vector<Form> issued; ///< By chunk and slot.
-  std::vector<PendingEntry> queue;
-  bool operator==(const State &) const = default;
-
-  /// All that iterations of a loop change.
-  std::vector<Form *> numbers() {
-    std::vector<Form *> all;
-    for (Form &count : issued)
-      all.push_back(&count);
-    for (PendingEntry &entry : queue) {
-      all.push_back(&entry.count);
-      for (PendingEntry::Item &item : entry.items)
-        all.push_back(&item.first);
-    }
-    return all;
-  }
 };
 
 /// The answers of one way, and those of the next.
@@ -195,11 +186,12 @@ public:
   bool forbidsBranching = false; ///< No question may have two answers.
 };
 
-class Run final : public family::SymbolicEvaluator<FormDomain> {
+class Run final
+    : public family::SymbolicBody<Run, FormDomain, RankChunk, PendingEntry> {
 public:
   Run(const Module &module, const Schedule &schedule,
       const FreeParameters &free, const Forms &facts, BranchPath &path)
-      : SymbolicEvaluator(module, nullptr, facts, path), facts(numbers.facts),
+      : SymbolicBody(module, nullptr, facts, path), facts(numbers.facts),
         schedule(schedule), free(free) {}
 
   Forms &facts;
@@ -218,7 +210,7 @@ public:
                           ? "its value is neither true nor false"
                           : "its value is not an int");
     }
-    SymbolicEvaluator::head(schedule, free.values, [&](size_t position) {
+    SymbolicBody::head(schedule, free.values, [&](size_t position) {
       return position == free.ranks          ? &free.numRanks
              : position == free.microbatches ? &free.numMicrobatches
                                              : nullptr;
@@ -249,12 +241,13 @@ public:
     for (auto [p, decl] : llvm::enumerate(schedule.pipes))
       for (int64_t c = 0; c != copies[p]; ++c)
         ranks.chunks.push_back({uint32_t(p), chunk(decl, c, number)});
-    chunks = ranks.chunks;
-    state.issued.resize(chunks.size() * slot::count);
+    for (const Chunk &chunk : ranks.chunks)
+      chunks.push_back({PipeId(chunk.pipe)});
+    beginRank();
     Frame frame(*this, schedule.numLocals);
     local(0) = {.i = number};
     body(schedule.onRank->body);
-    if (numbers.isNonNegative(pending() - 1, schedule.onRank->range))
+    if (isPending(schedule.onRank->range))
       refuse(schedule.onRank->range, "something is left pending");
     // What is there for no number would fit anywhere.
     for (Loop &loop : loops) {
@@ -275,6 +268,9 @@ public:
   std::vector<every::Pipe> pipes;
 
 private:
+  friend Body;
+  friend SymbolicBody;
+
   void refuseOthers() {
     if (!schedule.onRank)
       refuse(schedule.range, "some ranks have a body of their own");
@@ -308,6 +304,7 @@ private:
           !numbers.isNonNegative(pipes[i].first - first - count, item.range))
         refuse(item.range, "two pipes share microbatches");
     pipes.push_back({stages, first, count});
+    padded.push_back(count);
     copies.push_back(chunks);
   }
 
@@ -409,7 +406,7 @@ private:
       // Its first iteration tells how the state changes,
       assuming({count - 1}, Form());
       loops = rowsBefore;
-      State start = before, change = difference(start, state, stmt);
+      State start = before, change = changeOf(start, state, stmt);
       // and any iteration that it does so always.
       Form some = Form::of(every::Iteration);
       state = moved(start, change, some);
@@ -443,7 +440,7 @@ private:
 
   /// By how much an iteration changes each number. What an iteration begins to
   /// owe is there before it, too: none of it.
-  State difference(State &before, State after, const ast::Stmt *stmt) {
+  State changeOf(State &before, State after, const ast::Stmt *stmt) {
     std::vector<PendingEntry> &was = before.queue, &is = after.queue;
     if (is.size() > was.size()) {
       PendingEntry grown = is[was.size()];
@@ -467,81 +464,56 @@ private:
     };
     if (!std::ranges::equal(was, is, isLike))
       refuse(stmt->range, "the deferred actions change their order");
-    State change = before;
-    for (auto [by, from, to] :
-         llvm::zip(change.numbers(), before.numbers(), after.numbers()))
-      *by = numbers.constant(*to - *from, stmt->range, "");
-    return change;
-  }
-
-  static State moved(State state, State change, const Form &iterations) {
-    for (auto [number, by] : llvm::zip(state.numbers(), change.numbers()))
-      *number = *number + by->at[One] * iterations;
-    return state;
+    return difference(before, after, stmt->range,
+                      "this depends on the rank, or on the free parameters");
   }
 
   // ---- Actions ----
 
-  uint32_t resolve(const std::optional<ChunkArg> &arg, SourceRange place) {
-    uint32_t found = 0, matches = 0;
-    for (auto [i, chunk] : llvm::enumerate(chunks))
-      if (!arg || arg->value == (arg->isPipe ? chunk.pipe : int64_t(i))) {
-        found = i;
-        ++matches;
-      }
-    if (matches != 1)
-      refuse(place, "it does not say which chunk of a rank");
-    return found;
+  static bool isIn(int64_t part, const RankChunk &chunk) {
+    return part == chunk.pipe.value;
+  }
+  static PipeId pipeOf(int64_t part) { return PipeId(part); }
+  [[noreturn]] static RankChunk *unresolved(const std::optional<ChunkArg> &,
+                                            SourceRange range, StringRef,
+                                            size_t) {
+    refuse(range, "it does not say which chunk of a rank");
   }
 
-  Form &issuedOf(uint32_t chunk, KindId kind) {
-    return state
-        .issued[chunk * slot::count +
-                std::countr_zero(unsigned(module.kinds[kind].mainSlot()))];
-  }
-
-  void action(const ast::ActionStmt *stmt) override {
-    KindId kind = KindId(module.stmts[stmt->id].index);
-    std::optional<ChunkArg> chunkArg;
-    std::optional<Form> microbatch;
-    for (const ast::Argument &arg : stmt->args)
-      if (arg.label.text.empty())
-        chunkArg = evalChunk(arg.value);
-      else
-        microbatch = evalInt(arg.value);
-    if (module.kinds[kind].isDeclared())
+  static bool admits(const KindInfo &info, const ast::Stmt *stmt) {
+    if (info.isDeclared())
       refuse(stmt->range, "there are declared actions");
-    if (deferred.count(kind.value)) {
-      if (chunkArg || microbatch)
-        refuse(stmt->range, "it runs one of several deferred actions");
-      if (!numbers.isNonNegative(pending() - 1, stmt->range))
-        refuse(stmt->range, "nothing is pending");
-      return take(stmt);
-    }
-    if (defer.active)
-      if (auto rest = module.kinds.without(kind, defer.kind))
-        kind = *rest;
-    uint32_t chunk = resolve(chunkArg, stmt->range);
-    const every::Pipe &pipe = pipes[chunks[chunk].pipe];
-    Form &issued = issuedOf(chunk, kind);
-    Form index = microbatch ? *microbatch - pipe.first : issued;
+    return true;
+  }
+
+  bool choose(const ast::Stmt *stmt, const KindInfo &info,
+              const RankChunk &chunk, const std::optional<Form> &microbatch,
+              Form &index) {
+    const every::Pipe &pipe = pipes[chunk.pipe.value];
+    if (microbatch)
+      index = *microbatch - pipe.first;
     if (!numbers.isNonNegative(index, stmt->range) ||
         !numbers.isNonNegative(pipe.count - index - 1, stmt->range))
-      refuse(stmt->range,
-             "no microbatch is left for `" + module.kinds[kind].mnemonic + "`");
-    issued = issued + 1;
-    if (auto left = deferredBy.find(kind.value); left != deferredBy.end())
-      enqueuePending({chunk, left->second, index});
-    emit(kind, chunk, index);
-    if (!inGroup)
-      issueOverdue(stmt);
+      refuse(stmt->range, "no microbatch is left for `" + info.mnemonic + "`");
+    return true;
+  }
+
+  bool issueDeferred(const ast::Stmt *stmt, KindId,
+                     const std::optional<ChunkArg> &chunkArg,
+                     const std::optional<Form> &microbatch) {
+    if (chunkArg || microbatch)
+      refuse(stmt->range, "it runs one of several deferred actions");
+    if (!isPending(stmt->range))
+      refuse(stmt->range, "nothing is pending");
+    return takeOldest(stmt);
   }
 
   /// Adds to what is pending; what goes on as before is one iteration more of
   /// it.
-  void enqueuePending(const PendingEntry::Item &item) {
+  void enqueue(const RankChunk &chunk, const Form &index, KindId kind,
+               const ast::Stmt *) {
     auto &queue = state.queue;
-    queue.push_back({{item}, 1});
+    queue.push_back({{{&chunk, kind, index}}, 1});
     for (size_t iterations = 1; iterations < queue.size(); ++iterations) {
       PendingEntry &before = queue[queue.size() - 1 - iterations];
       auto continues = [&](size_t i) {
@@ -559,9 +531,10 @@ private:
   }
 
   /// Adds a row.
-  void emit(KindId kind, uint32_t chunk, const Form &index) {
+  bool emit(KindId kind, const RankChunk &chunk, const Form &index,
+            const ast::Stmt *) {
     if (!hasBackward && module.kinds[kind].defines != slot::Output)
-      return;
+      return true;
     if (!loopStep && !isOpen) {
       loops.push_back({1, {}});
       isOpen = true;
@@ -569,19 +542,26 @@ private:
     auto &units = loops.back().units;
     if (!inGroup || groupRows++ == 0)
       units.emplace_back();
-    units.back().rows.push_back(
-        {kind, chunk, pipes[chunks[chunk].pipe].first + index});
+    units.back().rows.push_back({kind, uint32_t(&chunk - chunks.data()),
+                                 pipes[chunk.pipe.value].first + index});
+    return true;
   }
 
-  Form pending() const {
+  /// How many are deferred, of all chunks.
+  Form pendingOf(const RankChunk *chunk, SourceRange place) const {
+    if (chunk)
+      refuse(place, "this is not known for all ranks");
     Form count;
     for (const PendingEntry &entry : state.queue)
       count = count + int64_t(entry.items.size()) * entry.count;
     return count;
   }
+  bool isPending(SourceRange place) {
+    return numbers.isNonNegative(pendingOf(nullptr, place) - 1, place);
+  }
 
   /// Runs the first that is pending, which is there.
-  void take(const ast::Stmt *stmt) {
+  bool takeOldest(const ast::Stmt *stmt) {
     step(stmt->range);
     auto &queue = state.queue;
     for (size_t at = 0; at != queue.size(); ++at) {
@@ -601,33 +581,31 @@ private:
       if (queue[at].count == Form())
         queue.erase(queue.begin() + at);
       queue.insert(queue.begin() + at, others.begin(), others.end());
-      return issue(item, 1);
+      issue(item, 1, stmt);
+      return true;
     }
     refuse(stmt->range, "nothing is pending");
   }
 
-  void issue(const PendingEntry::Item &item, const Form &count) {
-    Form &issued = issuedOf(item.chunk, item.kind);
+  void issue(const PendingEntry::Item &item, const Form &count,
+             const ast::Stmt *stmt) {
+    Form &issued = issuedOf(*item.chunk, item.kind);
     issued = issued + count;
-    emit(item.kind, item.chunk, item.first);
+    emit(item.kind, *item.chunk, item.first, stmt);
   }
 
-  void issueOverdue(const ast::Stmt *stmt) override {
-    while (defer.active && defer.lag &&
-           numbers.isNonNegative(pending() - *defer.lag - 1, stmt->range))
-      take(stmt);
-  }
+  using SymbolicBody::run;
 
-  void whileLoop(const ast::WhileStmt *stmt) override {
+  [[noreturn]] bool run(const ast::WhileStmt *stmt) {
     refuse(stmt->range, "the iterations of a `while` are not known");
   }
+  static bool endless(const ast::WhileStmt *) {
+    llvm_unreachable("there is no `while`");
+  }
 
-  void drain(const ast::DrainStmt *stmt) override {
+  bool drain(const RankChunk *only, const ast::DrainStmt *stmt) {
     if (loopStep)
       refuse(stmt->range, "a loop runs actions that other loops deferred");
-    std::optional<uint32_t> only;
-    if (stmt->chunk)
-      only = resolve(evalChunk(stmt->chunk), stmt->range);
     std::vector<PendingEntry> queue = std::move(state.queue);
     state.queue.clear();
     for (const PendingEntry &entry : queue) {
@@ -636,11 +614,11 @@ private:
       isOpen = false;
       loopStep = 1;
       for (PendingEntry::Item item : entry.items)
-        if (only && item.chunk != *only) {
+        if (only && item.chunk != only) {
           left.items.push_back(item);
         } else if (entry.count != Form()) {
           item.first = item.first + Form::of(every::Iteration);
-          issue(item, entry.count);
+          issue(item, entry.count, stmt);
         }
       loopStep = 0;
       if (loops.back().units.empty())
@@ -648,27 +626,20 @@ private:
       if (!left.items.empty())
         state.queue.push_back(std::move(left));
     }
+    return true;
   }
 
   Form counter(Builtin id, KindId kind, const std::optional<ChunkArg> &arg,
                SourceRange place) override {
     if (id == Builtin::Ranks)
       return free.numRanks;
-    if (id == Builtin::Issued)
-      return issuedOf(resolve(arg, place), kind);
-    if (id == Builtin::Pending && !arg)
-      return pending();
-    if (id == Builtin::Padded && !arg && pipes.size() == 1)
-      return pipes[0].count;
-    refuse(place, "this is not known for all ranks");
+    return *counterOf(id, kind, arg, place);
   }
 
   const Schedule &schedule;
   const FreeParameters &free;
   std::vector<int64_t> copies; ///< By pipe: the stages of a rank.
 
-  std::vector<Chunk> chunks;
-  State state;
   std::vector<Loop> loops;
   bool isOpen = false;  ///< Single actions go on in the last segment.
   int64_t loopStep = 0; ///< Turns of its loop that are one; 0 outside.

@@ -3,13 +3,12 @@
 #include "ppcc/Basic/Diagnostics/Expand.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 
+#include "DeferredQueue.h"
 #include "Fill.h"
 #include "Insert.h"
 #include "PeerSides.h"
-#include "RankState.h"
 #include "Sites.h"
-
-#include "llvm/Support/SaveAndRestore.h"
+#include "ppcc/Sema/RankBody.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;
@@ -33,43 +32,46 @@ bool loopsAround(ast::Body body, const ast::Stmt *wanted,
   });
 }
 
-class Expander {
+class Expander : RankBody<Expander, Evaluator, Chunk, DeferredQueue> {
 public:
   Expander(const Module &module, Instance instance, const Limits &limits,
            Evaluator &evaluator, const SourceManager &sources,
            DiagnosticEngine &diags)
-      : module(module), instance(std::move(instance)),
+      : RankBody(evaluator), module(module), instance(std::move(instance)),
         program(std::move(this->instance.program)), limits(limits),
-        evaluator(evaluator), sources(sources), diags(diags),
-        state(module.kinds, this->instance, program, evaluator, diags),
-        sites(module.stmts.size(), program, evaluator, sources, diags) {
-    for (KindId whole : module.kinds.ids())
-      for (KindId part : module.kinds.ids())
-        if (auto rest = module.kinds.without(whole, part);
-            rest && (module.kinds[part].needs & module.kinds[*rest].defines)) {
-          leaves.try_emplace(rest->value, part);
-          isDeferred.insert(part.value);
-        }
+        sources(sources), diags(diags),
+        sites(module.stmts.size(), program, evaluator, sources, diags),
+        hosted(program.numRanks()) {
+    padded.assign(this->instance.padded.begin(), this->instance.padded.end());
+    for (PipeId pipe : program.pipeIds())
+      for (StageId stage : program.pipe(pipe).stages())
+        hosted[program.rankOfStage(pipe, stage).value].push_back({pipe, stage});
   }
 
   std::optional<Program> run(function_ref<bool(Program &)> addCosts) {
     size_t before = diags.errorCount();
     reserve();
-    auto count = std::bind_front(&RankState::count, &state);
+    auto count = [this](auto &&...args) { return counterOf(args...); };
     evaluator.counter = count;
     for (uint32_t r = 0; r != program.numRanks() && !diags.saturated() &&
                          !isStopped() && evaluator.hasSteps();
          ++r) {
-      state.begin(r);
+      chunks.clear();
+      for (auto [pipe, stage] : hosted[r]) {
+        Chunk &chunk = chunks.emplace_back();
+        chunk.pipe = pipe;
+        chunk.stage = stage;
+        chunk.padded = instance.padded[pipe.value];
+      }
+      beginRank();
+      rank = RankId(r);
       phase = PhaseId();
       sites.caller = SiteId();
-      defer = {};
-      inGroup = false;
       program.editRows().beginRank();
       evaluator.clearFailed();
       Evaluator::Frame frame(evaluator, instance.schedule->numLocals);
       evaluator.local(0) = {.i = r};
-      evaluator.rank = RankId(r);
+      evaluator.rank = rank;
       size_t mark = evaluator.mark();
       onRank = instance.onRank(RankId(r));
       inBody = onRank->body;
@@ -92,6 +94,8 @@ public:
   }
 
 private:
+  friend RankBody;
+
   /// Files may declare many kinds; a program has those that it uses.
   void dropUnusedKinds() {
     BitVector used(program.kinds().size());
@@ -140,7 +144,7 @@ private:
       return;
     diags
         .report<diag::LeftPending>(
-            onRank->range, state.rank.value, state.queue.size(), mnemonic,
+            onRank->range, rank.value, state.queue.size(), mnemonic,
             fmt::format("{}{}{}", chunk.stage.value, mnemonic,
                         pipe.firstMicrobatch + entry->microbatch))
         .note(entry->by, "it was left by this action");
@@ -148,54 +152,34 @@ private:
 
   // ---- Statements ----
 
-  /// Runs statements in order; false when the rank cannot go on.
-  bool body(ast::Body statements) {
-    return evaluator.walk(statements, [this](const ast::Stmt *stmt) {
-      return dispatch(stmt, [this](const auto &node) { return run(&node); });
-    });
-  }
-
-  bool run(const ast::Stmt *) {
-    llvm_unreachable("the check refuses it among what ranks do");
-  }
+  using RankBody::run;
 
   bool run(const ast::PhaseStmt *stmt) {
     llvm::SaveAndRestore inPhase(phase, sites.phase(*stmt));
-    return !evaluator.failed() && body(stmt->body);
+    return !evaluator.failed() && RankBody::run(stmt);
   }
 
   bool run(const ast::OverlapStmt *stmt) {
-    if (defer.isFill)
-      return reportNotInFill(stmt->range, "overlap");
-    inGroup = true;
-    groupRows = 0;
-    bool ok = body(stmt->body);
-    inGroup = false;
-    return ok && issueOverdue(stmt);
+    return defer.isFill ? reportNotInFill(stmt->range, "overlap")
+                        : RankBody::run(stmt);
+  }
+  bool run(const ast::DeferStmt *stmt) {
+    return defer.isFill ? reportNotInFill(stmt->range, "defer")
+                        : RankBody::run(stmt);
+  }
+  bool run(const ast::DrainStmt *stmt) {
+    return defer.isFill ? reportNotInFill(stmt->range, "drain")
+                        : RankBody::run(stmt);
   }
 
-  bool run(const ast::DeferStmt *stmt) {
-    if (defer.isFill)
-      return reportNotInFill(stmt->range, "defer");
-    auto number = [&](const ast::Expr *expr) {
-      return expr ? std::optional(evaluator.evalInt(expr)) : std::nullopt;
-    };
-    auto lag = number(stmt->lag), cap = number(stmt->cap);
-    if (evaluator.failed())
-      return false;
-    bool isFill = !stmt->fill.text.empty();
+  bool runDefer(const ast::DeferStmt *stmt) {
     ActionId begin(program.allRows().size());
-    llvm::SaveAndRestore inDefer(
-        defer, Defer{true, KindId(evaluator.slotOf(stmt)), lag, isFill});
     bool ok = body(stmt->body);
     ActionId end(program.allRows().size());
-    if (isFill && begin != end)
-      regions.push_back({begin, end, defer.kind, lag, cap, stmt->range});
+    if (defer.isFill && begin != end)
+      regions.push_back(
+          {begin, end, defer.kind, defer.lag, defer.cap, stmt->range});
     return ok;
-  }
-
-  bool run(const ast::ActionStmt *stmt) {
-    return module.stmts[stmt->id].isBlock ? call(stmt) : action(stmt);
   }
 
   /// Reports what cannot stand in `defer W fill`.
@@ -205,23 +189,8 @@ private:
     return false;
   }
 
-  bool run(const ast::WhileStmt *stmt) {
-    while (true) {
-      bool goOn = evaluator.evalBool(stmt->condition);
-      if (evaluator.failed())
-        return false;
-      if (!goOn)
-        return true;
-      // Nothing but the counters changes, so an iteration that leaves them
-      // alone is the first of endlessly many.
-      uint64_t before = progress;
-      size_t mark = evaluator.mark();
-      if (!body(stmt->body))
-        return false;
-      evaluator.release(mark);
-      if (progress == before)
-        return refuse<diag::EndlessWhile>(stmt);
-    }
+  bool endless(const ast::WhileStmt *stmt) {
+    return refuse<diag::EndlessWhile>(stmt);
   }
 
   /// Reports, once a place, and tells where the run is. False.
@@ -235,7 +204,7 @@ private:
 
   /// Where the run is: `on rank 1, in the iteration with m = 3`.
   std::string describeIteration(const ast::Stmt *stmt) {
-    std::string text = fmt::format("on rank {}", state.rank.value);
+    std::string text = fmt::format("on rank {}", rank.value);
     SmallVector<const ast::ForStmt *> loops;
     loopsAround(inBody, stmt, loops);
     for (const ast::ForStmt *loop : loops)
@@ -247,76 +216,84 @@ private:
   }
 
   bool call(const ast::ActionStmt *stmt) {
-    const Block &block = module.blocks[module.stmts[stmt->id].index];
-    SmallVector<Value, 4> args;
-    for (size_t i = 0; i != stmt->args.size(); ++i)
-      args.push_back(evaluator.evalAs(stmt->args[i].value, block.params[i]));
-    if (evaluator.failed())
-      return false;
     llvm::SaveAndRestore inCall(sites.caller, sites.site(stmt));
     if (isStopped())
       return false;
-    Evaluator::Frame frame(evaluator, block.numLocals, args);
-    llvm::SaveAndRestore inBlock(inBody, block.item->body);
-    return body(block.item->body);
+    llvm::SaveAndRestore inBlock(
+        inBody, module.blocks[evaluator.slotOf(stmt)].item->body);
+    return RankBody::call(stmt);
+  }
+
+  // ---- Chunks ----
+
+  bool isIn(int64_t part, const Chunk &chunk) const {
+    return instance.parts[part].has(chunk.pipe, chunk.stage);
+  }
+  PipeId pipeOf(int64_t part) const {
+    return instance.parts[part].stages.front().pipe;
+  }
+
+  Chunk *unresolved(const std::optional<ChunkArg> &arg, SourceRange range,
+                    StringRef mnemonic, size_t matches) {
+    std::string ofPart;
+    if (arg && !arg->isPipe) {
+      if (!evaluator.fail(diag::ChunkOutOfRange, arg->range))
+        return nullptr;
+      auto report = diags.report<diag::ChunkOutOfRange>(arg->range, rank.value,
+                                                        arg->value);
+      if (chunks.size() == 1)
+        report
+            .note({},
+                  "rank {} has 1 chunk; give the number of a microbatch after "
+                  "`mb:`, as in `{}(mb: {})`",
+                  rank.value, mnemonic, arg->value)
+            .insert(arg->range.begin, "mb: ");
+      else
+        report.note({}, "rank {} has {} chunks", rank.value, chunks.size());
+      return nullptr;
+    }
+    if (arg) {
+      range = arg->range;
+      size_t pipes = instance.schedule->pipes.size(), number = arg->value;
+      bool isPipe =
+          number < pipes || number >= pipes + instance.schedule->parts.size();
+      ofPart = fmt::format(" of {} `{}`", isPipe ? "pipe" : "part",
+                           instance.parts[number].name);
+    }
+    if (matches == 0)
+      evaluator.refuse<diag::NoChunk>(range, rank.value, ofPart);
+    else
+      evaluator.refuse<diag::AmbiguousChunk>(range, rank.value, matches, ofPart,
+                                             mnemonic);
+    return nullptr;
   }
 
   // ---- Actions ----
 
-  bool action(const ast::ActionStmt *stmt) {
-    KindId kind = KindId(module.stmts[stmt->id].index);
-    std::optional<ChunkArg> chunkArg;
-    std::optional<int64_t> microbatch;
-    for (const ast::Argument &arg : stmt->args)
-      if (arg.label.text.empty())
-        chunkArg = evaluator.evalChunk(arg.value);
-      else
-        microbatch = evaluator.evalInt(arg.value);
-    if (evaluator.failed())
-      return false;
+  bool admits(const KindInfo &info, const ast::Stmt *stmt) {
+    return !defer.isFill ||
+           (!info.isDeclared() && (info.defines == slot::Output ||
+                                   info.defines == slot::InputGrad)) ||
+           reportNotInFill(stmt->range, info.mnemonic);
+  }
 
-    const KindInfo *info = &module.kinds[kind];
-    if (isDeferred.count(kind.value) && !defer.isFill)
-      return issueDeferred(stmt, kind, chunkArg, microbatch);
-    if (defer.active)
-      if (std::optional<KindId> rest = module.kinds.without(kind, defer.kind)) {
-        kind = *rest;
-        info = &module.kinds[kind];
-      }
-    if (defer.isFill &&
-        (info->isDeclared() ||
-         (info->defines != slot::Output && info->defines != slot::InputGrad)))
-      return reportNotInFill(stmt->range, info->mnemonic);
-
-    Chunk *chunk = info->scope == KindScope::Rank
-                       ? state.anyChunk(stmt->range)
-                       : state.resolve(chunkArg, stmt->range, info->mnemonic);
-    if (!chunk)
-      return false;
-    const Pipe &pipe = program.pipes()[chunk->pipe.value];
-    uint64_t &issued = state.issuedOf(*chunk, kind);
-    uint64_t index = info->scope == KindScope::Microbatch ? issued : 0;
+  bool choose(const ast::Stmt *stmt, const KindInfo &info, const Chunk &chunk,
+              std::optional<int64_t> microbatch, int64_t &index) {
+    const Pipe &pipe = program.pipes()[chunk.pipe.value];
     if (microbatch) {
       if (*microbatch < pipe.firstMicrobatch ||
-          uint64_t(*microbatch) - pipe.firstMicrobatch >= chunk->padded) {
+          uint64_t(*microbatch) - pipe.firstMicrobatch >= chunk.padded)
         return refuse<diag::MicrobatchOutOfRange>(
-            stmt, *microbatch, chunk->stage.value, pipe.firstMicrobatch,
-            pipe.firstMicrobatch + chunk->padded);
-      }
+            stmt, *microbatch, chunk.stage.value, pipe.firstMicrobatch,
+            pipe.firstMicrobatch + chunk.padded);
       index = *microbatch - pipe.firstMicrobatch;
-    } else if (index < chunk->padded) {
-      index = inOrder(pipe, *info, index);
+    } else if (uint64_t(index) < chunk.padded) {
+      index = inOrder(pipe, info, index);
     } else {
-      return refuse<diag::NoMicrobatchLeft>(stmt, info->mnemonic, chunk->padded,
-                                            chunk->stage.value);
+      return refuse<diag::NoMicrobatchLeft>(stmt, info.mnemonic, chunk.padded,
+                                            chunk.stage.value);
     }
-    ++issued;
-    ++progress;
-    if (auto deferredKind = leaves.find(kind.value);
-        deferredKind != leaves.end() && !defer.isFill)
-      state.queue.push(
-          {chunk, uint32_t(index), deferredKind->second, stmt->range.begin});
-    return emit(kind, *chunk, index, stmt) && (inGroup || issueOverdue(stmt));
+    return true;
   }
 
   /// Of the microbatches that an action takes one after another, the n-th: the
@@ -340,7 +317,7 @@ private:
         info.defines != slot::Output)
       return true;
     // In a region to fill, an action comes with each that leaves one.
-    numExpanded += defer.isFill && leaves.count(kind.value) ? 2 : 1;
+    numExpanded += defer.isFill && deferredBy.count(kind.value) ? 2 : 1;
     if (numExpanded > limits.maxActions) {
       diags.report<diag::TooManyActions>(stmt->range, numExpanded,
                                          limits.maxActions);
@@ -363,6 +340,15 @@ private:
     return true;
   }
 
+  void enqueue(Chunk &chunk, uint64_t index, KindId kind,
+               const ast::Stmt *stmt) {
+    state.queue.push({&chunk, uint32_t(index), kind, stmt->range.begin});
+  }
+
+  int64_t pendingOf(const Chunk *chunk, SourceRange) const {
+    return chunk ? chunk->pending : state.queue.size();
+  }
+
   /// `W`, `W(c)` or `W(c, mb: m)`.
   bool issueDeferred(const ast::ActionStmt *stmt, KindId kind,
                      const std::optional<ChunkArg> &chunkArg,
@@ -370,7 +356,7 @@ private:
     StringRef mnemonic = module.kinds[kind].mnemonic;
     Chunk *chunk = nullptr;
     if (chunkArg || microbatch) {
-      chunk = state.resolve(chunkArg, stmt->range, mnemonic);
+      chunk = resolve(chunkArg, stmt->range, mnemonic);
       if (!chunk)
         return false;
     }
@@ -398,34 +384,21 @@ private:
 
   bool take(KindId kind, DeferredQueue::Entry &entry, const ast::Stmt *stmt) {
     state.queue.take(entry);
-    ++state.issuedOf(*entry.chunk, kind);
+    ++issuedOf(*entry.chunk, kind);
     ++progress;
     return emit(kind, *entry.chunk, entry.microbatch, stmt);
   }
 
-  /// The deferred actions above the lag.
-  bool issueOverdue(const ast::Stmt *stmt) {
-    if (!defer.active || !defer.lag || defer.isFill)
-      return true;
-    while (state.queue.size() != 0 && int64_t(state.queue.size()) > *defer.lag)
-      if (!take(defer.kind, *state.queue.oldest(nullptr), stmt))
-        return false;
-    return true;
+  bool isOverdue(SourceRange) const {
+    int64_t size = state.queue.size();
+    return size != 0 && size > *defer.lag;
+  }
+  bool takeOldest(const ast::Stmt *stmt) {
+    return take(defer.kind, *state.queue.oldest(nullptr), stmt);
   }
 
-  bool run(const ast::DrainStmt *stmt) {
-    if (defer.isFill)
-      return reportNotInFill(stmt->range, "drain");
-    KindId kind = KindId(module.stmts[stmt->id].index);
-    Chunk *chunk = nullptr;
-    if (stmt->chunk) {
-      ChunkArg arg = evaluator.evalChunk(stmt->chunk);
-      chunk = evaluator.failed() ? nullptr
-                                 : state.resolve(arg, stmt->range,
-                                                 module.kinds[kind].mnemonic);
-      if (!chunk)
-        return false;
-    }
+  bool drain(Chunk *chunk, const ast::DrainStmt *stmt) {
+    KindId kind(evaluator.slotOf(stmt));
     while (DeferredQueue::Entry *entry = state.queue.oldest(chunk))
       if (!take(kind, *entry, stmt))
         return false;
@@ -435,32 +408,19 @@ private:
   /// Whether a limit was reached: no rank goes on.
   bool isStopped() const { return stopped || sites.isFull; }
 
-  struct Defer {
-    bool active = false;
-    KindId kind;
-    std::optional<int64_t> lag;
-    bool isFill = false; ///< Nothing is left on the queue.
-  };
-
   const Module &module;
   Instance instance;
   Program program;
   const Limits &limits;
-  Evaluator &evaluator;
   const SourceManager &sources;
   DiagnosticEngine &diags;
-  RankState state;
   SiteTable sites;
+  /// The stages of each rank, pipe after pipe, ascending.
+  std::vector<SmallVector<std::pair<PipeId, StageId>, 2>> hosted;
 
-  DenseMap<uint32_t, KindId> leaves; ///< By kind: what it leaves on the queue.
-  std::set<uint32_t> isDeferred;     ///< Kinds that are taken from the queue.
-
-  const ast::OnRankItem *onRank = nullptr; ///< Of the rank at hand.
+  RankId rank;                             ///< That is laid out.
+  const ast::OnRankItem *onRank = nullptr; ///< Of it.
   PhaseId phase;
-  Defer defer;
-  bool inGroup = false;
-  uint32_t groupRows = 0;
-  uint64_t progress = 0;
   std::vector<FillRegion> regions;
   uint64_t numExpanded =
       0;            ///< Actions of all ranks, those for padding included.

@@ -138,8 +138,7 @@ private:
   }
 
   const sema::KindCosts &costsOf(KindId kind) const {
-    return *findBy(evaluator.module.kindCosts, kind,
-                   &sema::KindCosts::kind);
+    return *findBy(evaluator.module.kindCosts, kind, &sema::KindCosts::kind);
   }
 
   std::optional<int64_t> evaluatePeerRank(KindId kind, RankId rank) {

@@ -29,34 +29,28 @@ using Kind = Outcome::Kind;
 
 namespace {
 
-/// What a rank owes. An entry of a segment is there for the iterations 0..n.
-struct PendingEntry {
-  size_t chunk;
-  Affine index;
-  KindId kind;
-  uint32_t segment = 0; ///< Entries with the same number take turns; 0 for one.
-  bool operator==(const PendingEntry &) const = default;
-};
-
 struct Chunk {
   PipeId pipe;
   StageId stage;
 };
 
-/// What actions change.
-struct State {
-  std::vector<Affine> issued; ///< By chunk: of its slots, and declared kinds.
-  std::vector<PendingEntry> queue;
-  bool operator==(const State &) const = default;
+/// What is deferred. An entry of a segment is there for the iterations 0..n.
+struct PendingEntry {
+  const Chunk *chunk;
+  Affine index;
+  KindId kind;
+  uint32_t segment = 0; ///< Entries with the same number take turns; 0 for one.
+  bool operator==(const PendingEntry &) const = default;
+  void addNumbers(std::vector<Affine *> &all) { all.push_back(&index); }
 };
 
-class Run final : public AffineEvaluator {
+class Run final : public SymbolicBody<Run, AffineDomain, Chunk, PendingEntry> {
 public:
   Run(const Module &module, const Schedule &schedule,
       ArrayRef<ParamValue> values, const Family &family, const Instance *sample,
       ArrayRef<TripCounts> counts, const PeelHints &hints,
       TripCounts *tripCountsOut)
-      : AffineEvaluator(module, sample), schedule(schedule), family(family),
+      : SymbolicBody(module, sample), schedule(schedule), family(family),
         values(values), counts(counts), hints(hints),
         tripCountsOut(tripCountsOut) {
     numbers.last = family.last;
@@ -83,6 +77,9 @@ public:
   }
 
 private:
+  friend Body;
+  friend SymbolicBody;
+
   // ---- Microbatches ----
 
   /// The pipes that a declaration makes.
@@ -146,20 +143,18 @@ private:
   // ---- Ranks ----
 
   void rank(uint32_t r) {
-    state = {};
     chunks.clear();
     for (auto [p, pipe] : llvm::enumerate(sample->program.pipes))
       for (StageId stage : pipe.stages())
         if (pipe.rankOfStage[stage.value].value == r)
           chunks.push_back({PipeId(p), stage});
-    state.issued.resize(chunks.size() * counters());
+    beginRank();
     rows = &ranks.emplace_back();
     number = r;
     loops.clear();
     occurrences.clear();
     Frame frame(*this, schedule.numLocals);
     local(0) = {.i = int64_t(r)};
-    defer = {};
     const ast::OnRankItem *onRank = sample->onRank(RankId(r));
     body(onRank->body);
     if (!state.queue.empty())
@@ -224,14 +219,14 @@ private:
       runBody(at + i);
     rows->resize(rowsBefore);
     std::vector<PendingEntry> grown;
-    State change = difference(before, state, grown, stmt);
+    State change = changeOf(before, state, grown, stmt);
     // and any iteration that it does so always.
     State atTurn = moved(before, change, {0, 0, 1});
     state = atTurn;
     size_t queued = state.queue.size();
     if (!grown
              .empty()) // What iterations before have left, which none may take.
-      state.queue.push_back({0, {}, KindId(), noSegment});
+      state.queue.push_back({nullptr, {}, KindId(), noSegment});
     numbers.inLoop = true;
     currentLoop = openLoop();
     for (int64_t i = 0; i != unrollFactor; ++i)
@@ -263,18 +258,8 @@ private:
 
   /// By how much an iteration changes each number; what it adds to the queue
   /// without taking anything goes to `grown`.
-  State difference(const State &before, const State &after,
-                   std::vector<PendingEntry> &grown, const ast::Stmt *stmt) {
-    State change = before;
-    auto difference = [&](Affine a, Affine b) {
-      Affine change = b - a;
-      if (!change.isConstant())
-        stop(Kind::Undecided, stmt->range,
-             "an effect of a loop depends on the parameter of `--for`");
-      return change;
-    };
-    for (size_t i = 0; i != change.issued.size(); ++i)
-      change.issued[i] = difference(before.issued[i], after.issued[i]);
+  State changeOf(const State &before, State after,
+                 std::vector<PendingEntry> &grown, const ast::Stmt *stmt) {
     size_t size = before.queue.size();
     if (after.queue.size() < size)
       numbers.peelPrologue(stmt->range,
@@ -286,35 +271,22 @@ private:
           stmt->range,
           "one loop both adds to the deferred actions and runs them");
     grown.assign(after.queue.begin() + size, after.queue.end());
-    for (size_t i = 0; i != size; ++i) {
-      const PendingEntry &a = before.queue[i], &b = after.queue[i];
-      if (a.chunk != b.chunk || a.kind != b.kind || a.segment != b.segment)
-        numbers.peelPrologue(stmt->range,
-                             "the deferred actions change their order");
-      change.queue[i].index = difference(a.index, b.index);
-    }
-    return change;
-  }
-
-  /// The state after `iterations` iterations.
-  static State moved(State state, const State &change, Affine iterations) {
-    auto move = [&](Affine &x, Affine by) { x = x + by.c * iterations; };
-    for (size_t i = 0; i != state.issued.size(); ++i)
-      move(state.issued[i], change.issued[i]);
-    for (size_t i = 0; i != state.queue.size(); ++i)
-      move(state.queue[i].index, change.queue[i].index);
-    return state;
-  }
-
-  void whileLoop(const ast::WhileStmt *stmt) override {
-    auto continues = [&] { return evalBool(stmt->condition); };
-    auto runBody = [&](Affine) {
-      step(stmt->range);
-      uint64_t before = progress;
-      body(stmt->body);
-      if (progress == before)
-        stop(Kind::Invalid, stmt->range, "the loop does not end");
+    after.queue.resize(size);
+    auto isLike = [](const PendingEntry &a, const PendingEntry &b) {
+      return a.chunk == b.chunk && a.kind == b.kind && a.segment == b.segment;
     };
+    if (!std::ranges::equal(before.queue, after.queue, isLike))
+      numbers.peelPrologue(stmt->range,
+                           "the deferred actions change their order");
+    return difference(
+        before, after, stmt->range,
+        "an effect of a loop depends on the parameter of `--for`");
+  }
+
+  using SymbolicBody::run;
+
+  bool run(const ast::WhileStmt *stmt) {
+    auto continues = [&] { return evalBool(stmt->condition); };
     auto key = std::pair(number, stmt->id);
     size_t occurrence = numbers.inLoop ? 0 : occurrences[stmt->id]++;
     int64_t iterations = 0, unrollFactor = 0;
@@ -331,11 +303,11 @@ private:
         unrollFactor = 0;
     }
     if (unrollFactor > 0) {
-      expandLoop(stmt, iterations, unrollFactor, [&](Affine i) {
+      expandLoop(stmt, iterations, unrollFactor, [&](const Affine &) {
         if (!continues())
           stop(Kind::Undecided, stmt->range,
                "the iterations of the loop do not grow evenly");
-        runBody(i);
+        iterate(stmt);
       });
       iterations = 0;
     }
@@ -344,53 +316,33 @@ private:
       if (unrollFactor > 0)
         stop(Kind::Undecided, stmt->range,
              "the iterations of the loop do not grow evenly");
-      runBody({});
+      iterate(stmt);
     }
     if (tripCountsOut)
       (*tripCountsOut)[key].push_back(more);
+    return true;
+  }
+  [[noreturn]] bool endless(const ast::WhileStmt *stmt) {
+    stop(Kind::Invalid, stmt->range, "the loop does not end");
   }
 
   // ---- Actions ----
 
-  size_t resolve(const std::optional<ChunkArg> &arg, SourceRange place) {
-    size_t found = chunks.size(), matches = 0;
-    const StageSet *part =
-        arg && arg->isPipe ? &sample->parts[arg->value] : nullptr;
-    if (arg && !part) {
-      if (arg->value >= 0 && size_t(arg->value) < chunks.size())
-        return arg->value;
+  bool isIn(int64_t part, const Chunk &chunk) const {
+    return sample->parts[part].has(chunk.pipe, chunk.stage);
+  }
+  PipeId pipeOf(int64_t part) const {
+    return sample->parts[part].stages.front().pipe;
+  }
+  [[noreturn]] Chunk *unresolved(const std::optional<ChunkArg> &arg,
+                                 SourceRange range, StringRef, size_t) {
+    if (arg && !arg->isPipe)
       stop(Kind::Invalid, arg->range,
            fmt::format("rank {} has no chunk {}", number, arg->value));
-    }
-    for (auto [i, chunk] : llvm::enumerate(chunks))
-      if ((!part || part->has(chunk.pipe, chunk.stage)) && ++matches == 1)
-        found = i;
-    if (matches != 1)
-      stop(Kind::Invalid, place,
-           fmt::format("it does not say which chunk of rank {}", number));
-    return found;
-  }
-
-  size_t counters() const { return slot::count + module.kinds.size(); }
-
-  /// Those of a kind that a chunk, or the rank, has issued.
-  Affine &issuedOf(size_t chunk, KindId kind) {
-    const KindInfo &info = module.kinds[kind];
-    size_t place = info.isDeclared()
-                       ? slot::count + kind.value
-                       : std::countr_zero(unsigned(info.mainSlot()));
-    return state
-        .issued[(info.scope == KindScope::Rank ? 0 : chunk) * counters() +
-                place];
-  }
-  /// The chunk that an action of a kind stands with.
-  size_t chunkFor(KindId kind, const std::optional<ChunkArg> &arg,
-                  SourceRange place) {
-    if (module.kinds[kind].scope != KindScope::Rank || arg)
-      return resolve(arg, place);
-    if (chunks.empty())
-      stop(Kind::Invalid, place, fmt::format("rank {} has no chunk", number));
-    return 0;
+    stop(Kind::Invalid, range,
+         chunks.empty()
+             ? fmt::format("rank {} has no chunk", number)
+             : fmt::format("it does not say which chunk of rank {}", number));
   }
 
   /// Ends with an error where x < 0 in some iteration: for all n, or for those
@@ -405,64 +357,48 @@ private:
     }
   }
 
-  void action(const ast::ActionStmt *stmt) override {
-    KindId kind = KindId(module.stmts[stmt->id].index);
-    std::optional<ChunkArg> chunkArg;
-    std::optional<Affine> microbatch;
-    for (const ast::Argument &arg : stmt->args)
-      if (arg.label.text.empty())
-        chunkArg = evalChunk(arg.value);
-      else
-        microbatch = evalInt(arg.value);
-    const KindInfo *info = &module.kinds[kind];
-    if (info->isMove())
+  bool admits(const KindInfo &info, const ast::Stmt *stmt) const {
+    if (info.isMove())
       stop(Kind::Undecided, stmt->range,
-           "`" + info->mnemonic + "` moves between ranks");
-    if (deferred.count(kind.value))
-      return issueDeferred(stmt, chunkArg, microbatch);
-    if (defer.active)
-      if (auto rest = module.kinds.without(kind, defer.kind)) {
-        kind = *rest;
-        info = &module.kinds[kind];
-      }
-    size_t number = chunkFor(kind, chunkArg, stmt->range);
-    const Chunk &chunk = chunks[number];
+           "`" + info.mnemonic + "` moves between ranks");
+    return true;
+  }
+
+  bool choose(const ast::Stmt *stmt, const KindInfo &info, const Chunk &chunk,
+              std::optional<Affine> microbatch, Affine &index) {
     const Affine pad = padded[chunk.pipe.value];
-    Affine &issued = issuedOf(number, kind);
-    Affine index = info->scope == KindScope::Microbatch ? issued : Affine{};
     if (microbatch) {
       index = *microbatch - ranges[chunk.pipe.value].first;
       for (Affine x : {index, pad - index - 1})
         need(x, stmt->range, "the stage has no such microbatch");
-    } else {
-      need(pad - index - 1, stmt->range,
-           "no microbatch is left for `" + info->mnemonic + "`");
-      int64_t slices = sample->program.pipes[chunk.pipe.value].slices;
-      if (slices != 1 && (info->defines & slot::InputGrad)) {
-        Affine slice = numbers.remainder(index, slices, stmt->range);
-        index = index - slice + slices - 1 - slice;
-      }
+      return true;
     }
-    issued = issued + 1;
-    ++progress;
-    if (auto entry = deferredBy.find(kind.value); entry != deferredBy.end())
-      state.queue.push_back({number, index, entry->second});
-    emit(kind, chunk, index, stmt);
-    if (!inGroup)
-      issueOverdue(stmt);
+    need(pad - index - 1, stmt->range,
+         "no microbatch is left for `" + info.mnemonic + "`");
+    int64_t slices = sample->program.pipes[chunk.pipe.value].slices;
+    if (slices != 1 && (info.defines & slot::InputGrad)) {
+      Affine slice = numbers.remainder(index, slices, stmt->range);
+      index = index - slice + slices - 1 - slice;
+    }
+    return true;
+  }
+
+  void enqueue(const Chunk &chunk, const Affine &index, KindId kind,
+               const ast::Stmt *) {
+    state.queue.push_back({&chunk, index, kind});
   }
 
   /// Adds the row, unless the microbatch is only padding.
-  void emit(KindId kind, const Chunk &chunk, Affine index,
+  bool emit(KindId kind, const Chunk &chunk, Affine index,
             const ast::Stmt *stmt) {
     const proof::MicrobatchRange &range = ranges[chunk.pipe.value];
     if (!numbers.isNonNegative(range.count - index - 1, stmt->range))
-      return;
+      return true;
     // A schedule that only goes forward drops the rest.
     const KindInfo &info = module.kinds[kind];
     if (!sample->program.hasBackward && !info.isDeclared() &&
         info.defines != slot::Output)
-      return;
+      return true;
     proof::Row row;
     row.kind = kind;
     row.pipe = chunk.pipe;
@@ -475,79 +411,68 @@ private:
     row.joined = inGroup && groupRows++ != 0;
     row.sourceLoc = stmt->range.begin.raw;
     rows->push_back(row);
+    return true;
   }
 
-  void take(size_t place, const ast::Stmt *stmt) {
+  bool take(size_t place, const ast::Stmt *stmt) {
     PendingEntry entry = state.queue[place];
     if (entry.segment)
       stop(Kind::Undecided, stmt->range,
            "it runs one deferred action of a number that grows");
     state.queue.erase(state.queue.begin() + place);
     issue(entry, stmt, 1);
+    return true;
   }
+  bool takeOldest(const ast::Stmt *stmt) { return take(0, stmt); }
 
   void issue(const PendingEntry &entry, const ast::Stmt *stmt, Affine count) {
-    Affine &issued = issuedOf(entry.chunk, entry.kind);
+    Affine &issued = issuedOf(*entry.chunk, entry.kind);
     issued = issued + count;
     ++progress;
-    emit(entry.kind, chunks[entry.chunk], entry.index, stmt);
+    emit(entry.kind, *entry.chunk, entry.index, stmt);
   }
 
-  void issueDeferred(const ast::ActionStmt *stmt,
+  bool issueDeferred(const ast::ActionStmt *stmt, KindId kind,
                      const std::optional<ChunkArg> &chunkArg,
                      std::optional<Affine> microbatch) {
     size_t place = 0;
     if (chunkArg || microbatch) {
-      size_t chunk = resolve(chunkArg, stmt->range);
+      const Chunk *chunk =
+          resolve(chunkArg, stmt->range, module.kinds[kind].mnemonic);
       Affine index;
       if (microbatch)
-        index = *microbatch - ranges[chunks[chunk].pipe.value].first;
+        index = *microbatch - ranges[chunk->pipe.value].first;
       for (; place != state.queue.size(); ++place) {
-        if (state.queue[place].segment)
-          break;
-        if (state.queue[place].chunk == chunk &&
-            (!microbatch ||
-             numbers.isZero(state.queue[place].index - index, stmt->range)))
+        const PendingEntry &entry = state.queue[place];
+        if (entry.segment ||
+            (entry.chunk == chunk &&
+             (!microbatch || numbers.isZero(entry.index - index, stmt->range))))
           break;
       }
     }
     if (place == state.queue.size())
       stop(Kind::Invalid, stmt->range,
            "the action that it runs is not pending");
-    take(place, stmt);
+    return take(place, stmt);
   }
 
   /// How many are deferred, of a chunk or of all.
-  Affine pendingOf(std::optional<size_t> chunk, SourceRange place) const {
+  Affine pendingOf(const Chunk *chunk, SourceRange place) const {
     Affine count;
     for (const PendingEntry &entry : state.queue) {
       if (entry.segment == noSegment)
         numbers.peelPrologue(place, "it counts actions that grow in a loop");
-      if (!chunk || entry.chunk == *chunk)
+      if (!chunk || entry.chunk == chunk)
         count = count + (entry.segment ? Affine{1, 1, 0} : 1);
     }
     return count;
   }
 
-  /// The deferred actions above the lag.
-  void issueOverdue(const ast::Stmt *stmt) override {
-    if (!defer.active || !defer.lag)
-      return;
-    while (!state.queue.empty() &&
-           numbers.isNonNegative(pendingOf(std::nullopt, stmt->range) -
-                                     *defer.lag - 1,
-                                 stmt->range))
-      take(0, stmt);
-  }
-
-  void drain(const ast::DrainStmt *stmt) override {
-    std::optional<size_t> chunk;
-    if (stmt->chunk)
-      chunk = resolve(evalChunk(stmt->chunk), stmt->range);
+  bool drain(const Chunk *chunk, const ast::DrainStmt *stmt) {
     std::vector<PendingEntry> rest, queue = std::move(state.queue);
     uint32_t open = 0; // The segment that is taken.
     for (const PendingEntry &entry : queue) {
-      if (chunk && entry.chunk != *chunk) {
+      if (chunk && entry.chunk != chunk) {
         rest.push_back(entry);
         continue;
       }
@@ -569,6 +494,7 @@ private:
       currentLoop = proof::noLoop;
     }
     state.queue = std::move(rest);
+    return true;
   }
 
   Affine counter(Builtin id, KindId kind, const std::optional<ChunkArg> &arg,
@@ -578,16 +504,7 @@ private:
     if (id == Builtin::Ranks)
       stop(Kind::Undecided, place,
            "the head of the schedule depends on the rank");
-    if (id == Builtin::Issued)
-      return issuedOf(chunkFor(kind, arg, place), kind);
-    if (id == Builtin::Pending)
-      return pendingOf(arg ? std::optional(resolve(arg, place)) : std::nullopt,
-                       place);
-    if (!arg && padded.size() == 1)
-      return padded.front();
-    if (arg && arg->isPipe)
-      return padded[sample->parts[arg->value].stages.front().pipe.value];
-    return padded[chunks[resolve(arg, place)].pipe.value];
+    return *counterOf(id, kind, arg, place);
   }
 
   static constexpr uint32_t noSegment = 0xFFFFFFFF;
@@ -600,21 +517,17 @@ private:
   TripCounts *tripCountsOut;
 
   std::vector<proof::MicrobatchRange> ranges; ///< By pipe.
-  std::vector<Affine> padded;                 ///< By pipe.
   std::vector<const PipeDecl *> declOf;       ///< By pipe.
   size_t loopPipes = 0;
   std::vector<std::vector<proof::Row>> ranks;
 
   // Of the rank that is laid out.
   uint32_t number = 0;
-  std::vector<Chunk> chunks;
-  State state;
   std::vector<proof::Row> *rows = nullptr;
   std::vector<SteadyLoop> loops; ///< By number.
   uint32_t currentLoop = proof::noLoop;
   uint32_t segments = 1;
   std::map<uint32_t, size_t> occurrences; ///< Of `while`, by statement.
-  uint64_t progress = 0;
 };
 
 } // namespace

@@ -1,8 +1,8 @@
-// Evaluates the expressions, and follows the statements, of a rank on numbers
-// that stand for many.
+// Evaluates expressions, and runs the body of a rank, on numbers that stand for
+// many.
 #pragma once
 
-#include "ppcc/Sema/Instance.h"
+#include "ppcc/Sema/RankBody.h"
 
 namespace ppcc::family {
 
@@ -12,11 +12,10 @@ template <class Number> struct SymbolicValue {
   double f = 0;
 };
 
-/// What expressions see and are worth, and what statements do. `AbstractDomain`
-/// answers questions to its numbers: isNonNegative, isZero, product, quotient,
-/// remainder, constant. Where an answer is not one for all that they stand for,
-/// it does not come back, as from `refuse`, which learns whether the schedule
-/// is wrong.
+/// What expressions see and are worth. `AbstractDomain` answers questions to
+/// its numbers: isNonNegative, isZero, product, quotient, remainder, constant.
+/// Where an answer is not one for all that they stand for, it does not come
+/// back, as from `refuse`, which learns whether the schedule is wrong.
 template <class AbstractDomain>
 class SymbolicEvaluator
     : public sema::Interpreter<SymbolicEvaluator<AbstractDomain>,
@@ -33,6 +32,8 @@ public:
 
   virtual ~SymbolicEvaluator() = default;
 
+  static bool failed() { return false; }
+
   AbstractDomain numbers;
 
 protected:
@@ -44,13 +45,6 @@ protected:
     this->lists.resize(1); // An empty list, that of no value.
     if (sample && !sample->program.stageLayers.empty())
       this->layers.emplace(sample->program.stageLayers);
-    for (KindId whole : module.kinds.ids())
-      for (KindId part : module.kinds.ids())
-        if (auto rest = module.kinds.without(whole, part);
-            rest && (module.kinds[part].needs & module.kinds[*rest].defines)) {
-          deferredBy.try_emplace(rest->value, part);
-          deferred.insert(part.value);
-        }
   }
 
   /// Gives the globals of a head their values, parameters those of `free` or
@@ -102,86 +96,14 @@ protected:
                          SourceRange place) = 0;
   virtual void loop(const ast::Stmt *stmt, const Number &iterations,
                     LoopBody runBody) = 0;
-  virtual void whileLoop(const ast::WhileStmt *stmt) = 0;
-  virtual void drain(const ast::DrainStmt *stmt) = 0;
-  virtual void action(const ast::ActionStmt *stmt) = 0;
-  /// Does what is deferred for longer than the lag.
-  virtual void issueOverdue(const ast::Stmt *stmt) = 0;
-
-  bool body(ast::Body statements) {
-    return this->walk(statements,
-                      [this](const ast::Stmt *stmt) { return visit(stmt); });
-  }
-
-  bool visit(const ast::Stmt *stmt) {
-    using ast::StmtKind;
-    switch (stmt->kind) {
-    case StmtKind::While:
-      whileLoop(cast<ast::WhileStmt>(stmt));
-      return true;
-    case StmtKind::Phase:
-      return body(cast<ast::PhaseStmt>(stmt)->body);
-    case StmtKind::Overlap:
-      inGroup = true;
-      groupRows = 0;
-      body(cast<ast::OverlapStmt>(stmt)->body);
-      inGroup = false;
-      issueOverdue(stmt);
-      return true;
-    case StmtKind::Defer: {
-      auto *s = cast<ast::DeferStmt>(stmt);
-      if (!s->fill.text.empty() || s->cap)
-        AbstractDomain::refuse(false, stmt->range,
-                               "what is deferred fills gaps");
-      Defer outer = defer;
-      Defer inner{true, KindId(slotOf(stmt)), {}};
-      if (s->lag)
-        inner.lag = evalInt(s->lag);
-      defer = inner;
-      body(s->body);
-      defer = outer;
-      return true;
-    }
-    case StmtKind::Drain:
-      drain(cast<ast::DrainStmt>(stmt));
-      return true;
-    case StmtKind::Action:
-      module.stmts[stmt->id].isBlock ? call(cast<ast::ActionStmt>(stmt))
-                                     : action(cast<ast::ActionStmt>(stmt));
-      return true;
-    default:
-      AbstractDomain::refuse(false, stmt->range,
-                             "a statement of an unknown kind");
-    }
-  }
-
-  void call(const ast::ActionStmt *stmt) {
-    const sema::Block &block = module.blocks[module.stmts[stmt->id].index];
-    SmallVector<AbstractValue, 4> args;
-    for (size_t i = 0; i != stmt->args.size(); ++i)
-      args.push_back(evalAs(stmt->args[i].value, block.params[i]));
-    typename Base::Frame frame(*this, block.numLocals, args);
-    body(block.item->body);
-  }
-  struct Defer {
-    bool active = false;
-    KindId kind;
-    std::optional<Number> lag;
-  };
 
   const sema::Instance *sample; ///< Of all that numbers stand for, but for what
                                 ///< depends on them.
-  DenseMap<uint32_t, KindId> deferredBy; ///< By kind: what it leaves behind.
-  DenseSet<uint32_t> deferred;           ///< Kinds that are left behind.
-  Defer defer;
-  bool inGroup = false;
-  uint32_t groupRows = 0;
 
 private:
   friend Base;
   static constexpr uint64_t nodesPerStep = 1;
 
-  static bool failed() { return false; }
   static void notify(const ast::Identifier &, Type, const AbstractValue &) {}
   static Number literal(int64_t value, SourceRange range) {
     return AbstractDomain::checked(value, range);
@@ -269,6 +191,70 @@ private:
                                             param.end->range))))
       AbstractDomain::exclude(param.name.range, "`" + param.name.text.str() +
                                                     "` is not in its range");
+  }
+};
+
+/// Runs the body of a rank; an `Entry` of its queue may stand for many actions.
+template <class Run, class AbstractDomain, class Chunk, class Entry>
+class SymbolicBody
+    : public SymbolicEvaluator<AbstractDomain>,
+      protected sema::RankBody<Run, SymbolicEvaluator<AbstractDomain>, Chunk,
+                               std::vector<Entry>> {
+protected:
+  using Evaluator = SymbolicEvaluator<AbstractDomain>;
+  using Body = sema::RankBody<Run, Evaluator, Chunk, std::vector<Entry>>;
+  using typename Body::State;
+  using Number = typename Evaluator::Number;
+
+  template <class... Args>
+  SymbolicBody(const sema::Module &module, const sema::Instance *sample,
+               Args &&...args)
+      : Evaluator(module, sample, std::forward<Args>(args)...),
+        Body(static_cast<Evaluator &>(*this)) {}
+
+  using Body::run;
+  bool run(const ast::DeferStmt *stmt) {
+    if (!stmt->fill.text.empty() || stmt->cap)
+      AbstractDomain::refuse(false, stmt->range, "what is deferred fills gaps");
+    return Body::run(stmt);
+  }
+  bool isOverdue(SourceRange range) {
+    return !this->state.queue.empty() &&
+           this->numbers.isNonNegative(
+               static_cast<Run &>(*this).pendingOf(nullptr, range) -
+                   *this->defer.lag - 1,
+               range);
+  }
+
+  // ---- The effect of a loop ----
+
+  /// All that iterations of a loop change, but for the shape of the queue.
+  static std::vector<Number *> numbersOf(State &state) {
+    std::vector<Number *> all;
+    for (Number &count : state.issued)
+      all.push_back(&count);
+    for (Entry &entry : state.queue)
+      entry.addNumbers(all);
+    return all;
+  }
+  /// By how much an iteration changes each number.
+  static State difference(State before, State after, SourceRange range,
+                          const char *why) {
+    State change = before;
+    for (auto [by, from, to] : llvm::zip_equal(
+             numbersOf(change), numbersOf(before), numbersOf(after))) {
+      *by = *to - *from;
+      if (!by->isConstant())
+        AbstractDomain::refuse(false, range, why);
+    }
+    return change;
+  }
+  /// The state after `iterations` iterations.
+  State moved(State state, State change, const Number &iterations) const {
+    for (auto [number, by] :
+         llvm::zip_equal(numbersOf(state), numbersOf(change)))
+      *number = *number + this->numbers.constant(*by, {}, "") * iterations;
+    return state;
   }
 };
 

@@ -58,8 +58,9 @@ private:
 ///   domain may throw instead;
 /// - invalid<diag>(range, args...), outOfSteps(range), and
 ///   reportWithCalls<diag>(range, place, args...), which report.
-template <class Domain, class Value> class Interpreter {
+template <class Domain, class ValueType> class Interpreter {
 public:
+  using Value = ValueType;
   using Number = decltype(Value::i);
 
   Value eval(const ast::Expr *expr) {
