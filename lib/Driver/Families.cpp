@@ -9,11 +9,10 @@ using namespace ppcc;
 
 /// The same as C++.
 static void writeCpp(const proof::ParametricProgram &families,
-                     const Options &options, Session &session,
-                     raw_ostream &out) {
+                     const Options &options, raw_ostream &out) {
   std::string text, symbol = options.emitOptions.cppSymbol;
   llvm::raw_string_ostream stream(text);
-  writeFamilies(families, session, stream);
+  emitFamilies(families, stream);
   if (symbol.empty())
     symbol = cppSymbol(families.schedule);
   out << "// The programs of a pipeline schedule, for all values of a "
@@ -67,9 +66,9 @@ static int writeForAll(const Options &options, Session &session,
     return Errors;
   return writeOutput(options.output, call.out, session, [&](raw_ostream &s) {
     if (options.emit == "cpp")
-      writeCpp(*families, options, session, s);
+      writeCpp(*families, options, s);
     else
-      writeFamilies(*families, session, s);
+      emitFamilies(*families, s);
   });
 }
 

@@ -5,9 +5,10 @@
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/PeakUsage.h"
 #include "ppcc/Emit/Digest.h"
-
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Loops.h"
+#include "ppcc/Proof/ParametricProgram.h"
+#include "ppcc/Proof/TemplateJson.h"
 
 #include "llvm/Support/Regex.h"
 
@@ -18,52 +19,41 @@ namespace {
 /// The keys of a program.
 namespace key {
 #define HEAD_DERIVED(Item, Json) constexpr StringRef Item = Json;
-#define HEAD(Item, Text, Json, Need) HEAD_DERIVED(Item, Json)
-#define HEAD_SECTION(Item, Json, Need) HEAD_DERIVED(Item, Json)
-#define HEAD_JSON(Item, Json, Need) HEAD_DERIVED(Item, Json)
+#define HEAD(Item, Text, Json, Need, Of) HEAD_DERIVED(Item, Json)
+#define HEAD_SECTION(Item, Json, Need, Of) HEAD_DERIVED(Item, Json)
+#define HEAD_JSON(Item, Json, Need, Of) HEAD_DERIVED(Item, Json)
+#define HEAD_ROWS(Item, Json, Need) HEAD_DERIVED(Item, Json)
 #include "ppcc/IR/Head.def"
 } // namespace key
 
+/// The last version of the format.
+constexpr int64_t latestVersion = 3;
+
 struct JsonEmitter {
   const Program &program;
-  raw_ostream &out;
-  Writer writer{out};
-  const PeakUsage &facts = peakUsage(program);
+  Writer &writer;
 
-  void emit() {
-    writer.object([&](JsonFields &fields) { head(fields); }, {.between = ",\n"},
-                  "{\n");
-    writer.put('\n');
-  }
-
-  void head(JsonFields &fields) {
+  /// Of one program, or only what all programs of families have in common.
+  void head(JsonFields &fields, bool isOne) {
     fields(key::Format, "ppcc.program");
-    fields(key::Version, version());
+    fields(key::Version, isOne ? version() : latestVersion);
     fields(key::Compiler, "ppcc " PPCC_VERSION);
     fields(key::Schedule, program.name());
-    fields.key(key::Params);
-    writer.object([&](JsonFields &params) {
-      for (const ProgramParam &param : program.params())
-        if (isJsonLiteral(param))
-          params.raw(param.name, param.value);
-        else
-          params(param.name, param.value);
-    });
+    if (isOne) {
+      fields.key(key::Params);
+      writer.object([&](JsonFields &params) {
+        for (const ProgramParam &each : program.params())
+          param(params, each);
+      });
+    }
     fields(key::Ranks, program.numRanks());
     fields(key::Backward, program.hasBackward());
-    fields(key::Digest, digestOf(program));
+    if (isOne)
+      fields(key::Digest, digestOf(program));
     if (program.calls() != CallStyle::None)
       fields(key::Calls, callStyleNames()[size_t(program.calls())]);
-    fields.values(key::Proven, program.provenUnder());
-    fields.list(key::Preconnect, program.preconnect(), [&](RankPair pair) {
-      writer.numbers({pair.low.value, pair.high.value});
-    });
-    auto put = [&](uint32_t number) { writer.put(number); };
-    fields.key(key::Buffers);
-    writer.list(facts.buffers, put);
-    fields.key(key::PeakActivations);
-    writer.list(facts.activations, put);
-    edgeBuffers(fields);
+    if (isOne)
+      facts(fields);
     if (!program.stageLayers().empty())
       fields.values(key::Layout, program.stageLayers());
     if (!program.costs().settings.empty()) {
@@ -77,41 +67,74 @@ struct JsonEmitter {
       fields.key(key::Nodes);
       putNodes(writer, program.nodes());
     }
-    fields.values(key::Phases, program.phases());
+    if (isOne)
+      fields.values(key::Phases, program.phases());
     fields.objects(
         key::Pipes, program.pipes(),
         [&](JsonFields &ofPipe, const Pipe &info) { pipe(ofPipe, info); });
     fields.list(key::Files, program.files(),
                 [&](const SiteFile &file) { writer.json(file.name); });
+    if (isOne)
+      rows(fields);
+  }
+
+  static void param(JsonFields &params, const ProgramParam &param) {
+    if (isJsonLiteral(param))
+      params.raw(param.name, param.value);
+    else
+      params(param.name, param.value);
+  }
+  void preconnect(JsonFields &fields, ArrayRef<RankPair> pairs) {
+    fields.list(key::Preconnect, pairs, [&](RankPair pair) {
+      writer.numbers({pair.low.value, pair.high.value});
+    });
+  }
+  void sites(JsonFields &fields) {
     fields.list(key::Sites, program.sites(), [&](const Site &site) {
       bool known = &site != &program.sites().front();
       writer.numbers({known ? int64_t(site.file) : -1, site.line, site.column,
                       site.caller.value});
     });
-    static constexpr StringRef columns[] = {"kind",       "pipe", "stage",
-                                            "microbatch", "peer", "phase",
-                                            "group",      "site"};
-    fields.values(key::Columns, columns);
-    onLines(fields, key::Actions, [&](RankId rank) { actions(rank); });
+  }
+
+  void facts(JsonFields &fields) {
+    fields.values(key::Proven, program.provenUnder());
+    preconnect(fields, program.preconnect());
+    const PeakUsage &usage = peakUsage(program);
+    auto put = [&](uint32_t number) { writer.put(number); };
+    fields.key(key::Buffers);
+    writer.list(usage.buffers, put);
+    fields.key(key::PeakActivations);
+    writer.list(usage.activations, put);
+    edgeBuffers(fields, usage);
+  }
+
+  void rows(JsonFields &fields) {
+    sites(fields);
+    fields.values(key::Columns, proof::familyColumns().take_front(8));
+    onLines(fields, key::Actions, program.ranks(),
+            [&](RankId rank) { actions(rank); });
     if (program.loops().empty()) {
       ArrayRef<ActionId> waits = Analyses(program).buffers().waits();
-      onLines(fields, key::Waits,
+      onLines(fields, key::Waits, program.ranks(),
               [&](RankId rank) { waits = putWaits(rank, waits); });
     } else {
-      onLines(fields, key::Loops, [&](RankId rank) { loops(rank); });
+      onLines(fields, key::Loops, program.ranks(),
+              [&](RankId rank) { loops(rank); });
     }
     writer.put('\n');
   }
 
-  /// A list with a line for each rank.
-  template <class Put>
-  void onLines(JsonFields &fields, StringRef name, Put put) {
+  /// A list with a line for each item.
+  template <class Range, class Put>
+  void onLines(JsonFields &fields, StringRef name, const Range &items,
+               Put put) {
     fields.key(name);
     writer.put('[');
     StringRef before = "\n";
-    for (RankId rank : program.ranks()) {
+    for (const auto &item : items) {
       writer.put(std::exchange(before, ",\n"));
-      put(rank);
+      put(item);
     }
     writer.put("\n]");
   }
@@ -237,8 +260,8 @@ struct JsonEmitter {
 
   /// Of each edge on which something is received: the receive's kind, pipe,
   /// stage and peer, and the buffers.
-  void edgeBuffers(JsonFields &fields) {
-    fields.list("edge_buffers", facts.byEdge, [&](const auto &edge) {
+  void edgeBuffers(JsonFields &fields, const PeakUsage &usage) {
+    fields.list("edge_buffers", usage.byEdge, [&](const auto &edge) {
       auto kind = program.kinds().find(KindClass::Recv, edge.slotBit);
       assert(kind && "every slot that moves has its messages");
       writer.numbers({kind->value, edge.pipe.value, edge.to.value,
@@ -270,5 +293,76 @@ bool ppcc::isJsonLiteral(const ProgramParam &param) {
 }
 
 void ppcc::emitJson(const Program &program, raw_ostream &out, EmitContext &) {
-  JsonEmitter{program, out}.emit();
+  Writer writer(out);
+  JsonEmitter emitter{program, writer};
+  writer.object([&](JsonFields &fields) { emitter.head(fields, true); },
+                {.between = ",\n"}, "{\n");
+  writer.put('\n');
+}
+
+/// The programs of a range, as far as they differ from those of others.
+static void putFamily(JsonFields &fields, const proof::ProgramRange &range,
+                      StringRef free, Writer &writer) {
+  fields("modulus", range.modulus);
+  fields("residue", range.residue);
+  fields("from", range.from);
+  fields.raw("to", range.to ? std::to_string(*range.to) : "null");
+  fields("verdict", range.verdict);
+  if (!range.programs)
+    return fields("reason", range.reason);
+  const proof::ResidueFamily &family = *range.programs;
+  JsonEmitter emitter{family.head, writer};
+  fields.object(key::Params, [&](JsonFields &params) {
+    for (auto [i, param] : llvm::enumerate(family.head.params()))
+      if (auto growth = family.paramFormula(i); param.name == free)
+        continue;
+      else if (growth)
+        params.numbers(param.name, {growth->c, growth->n});
+      else
+        JsonEmitter::param(params, param);
+  });
+  fields.values(key::Phases, family.head.phases());
+  emitter.sites(fields);
+  emitter.preconnect(fields, family.preconnect);
+  fields.list("microbatches", family.withMessages.pipes,
+              [&](const proof::MicrobatchRange &range) {
+                writer.numbers({range.first.c, range.first.n, range.count.c,
+                                range.count.n});
+              });
+  std::string rows;
+  llvm::raw_string_ostream stream(rows);
+  proof::writeRows(stream, family.withMessages);
+  fields.raw(key::Actions, rows);
+}
+
+void ppcc::emitFamilies(const proof::ParametricProgram &families,
+                        raw_ostream &out) {
+  auto last = llvm::find_if(llvm::reverse(families.ranges),
+                            [](const proof::ProgramRange &range) {
+                              return range.programs != nullptr;
+                            });
+  Program sample = last->programs->head;
+  for (Pipe &pipe : sample.editHead().pipes)
+    pipe.firstMicrobatch = pipe.numMicrobatches = 0;
+  Writer writer(out);
+  JsonEmitter emitter{sample, writer};
+  auto put = [&](JsonFields &fields) {
+    emitter.head(fields, /*isOne=*/false);
+    fields.list("parameters", sample.params(),
+                [&](const ProgramParam &param) { writer.json(param.name); });
+    fields("for", families.free);
+    fields.values("transports", families.transports);
+    fields.values(key::Columns, proof::familyColumns());
+    emitter.onLines(fields, "families", families.ranges,
+                    [&](const auto &range) {
+                      writer.object(
+                          [&](JsonFields &fields) {
+                            putFamily(fields, range, families.free, writer);
+                          },
+                          {.between = ",", .colon = ":", .lists = ","});
+                    });
+    writer.put('\n');
+  };
+  writer.object(put, {.between = ",\n"}, "{\n");
+  writer.put('\n');
 }

@@ -21,7 +21,7 @@ public:
     for (StringRef item : costItems())
       keys.push_back({item, [this, item] { costs.setting(item); }});
     llvm::append_range(keys, std::vector<Key>{
-#define HEAD(Item, Text, Json, Need) {Text, [this] { read##Item(); }},
+#define HEAD(Item, Text, Json, Need, Of) {Text, [this] { read##Item(); }},
 #include "ppcc/IR/Head.def"
                                  {"pipe", [this] { pipes.pipe(); }},
                                  {"skip", [this] { pipes.skip(); }},

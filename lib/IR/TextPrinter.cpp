@@ -126,8 +126,8 @@ private:
     out << "program "
         << (program.name().empty() ? "" : quotedString(program.name()))
         << (program.name().empty() ? "{\n" : " {\n");
-#define HEAD(Item, Text, Json, Need) print##Item(Text);
-#define HEAD_SECTION(Item, Json, Need) print##Item();
+#define HEAD(Item, Text, Json, Need, Of) print##Item(Text);
+#define HEAD_SECTION(Item, Json, Need, Of) print##Item();
 #include "ppcc/IR/Head.def"
     out << "}\n";
   }

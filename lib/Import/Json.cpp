@@ -1,53 +1,34 @@
 // Reads the JSON that docs/program-format.md describes.
-#include "Importers.h"
 #include "JsonFacts.h"
-#include "JsonKinds.h"
-#include "JsonNodes.h"
-#include "JsonPipes.h"
+#include "JsonHead.h"
 #include "JsonRows.h"
-#include "ppcc/Basic/Diagnostics/Import.h"
-#include "ppcc/Import/CostsFile.h"
 #include "ppcc/Import/Families.h"
-
-#include "ppcc/IR/Calls.h"
 
 using namespace ppcc;
 
 namespace {
 
-/// Those that are read: of programs; of those with loops, which readers that
-/// know none would run wrongly; of those with stages that have no edge to the
-/// next, perhaps with loops.
-constexpr int64_t formatVersion = 1, gapsVersion = 3;
-
-/// Builds the program part by part, each when those that it refers to are
-/// there.
-class ProgramReader {
+class ProgramReader : JsonHead {
 public:
   explicit ProgramReader(ImportContext &context)
-      : context(context), diags(context.diags), head(program.editHead()),
-        json(withoutMark(context.sources.text(context.file)), context.file,
-             context.sources, context.diags),
-        kinds(json, head), pipes(json, head),
-        rows(json, context.options.maxActions, program),
-        facts(json, context.options.maxActions, program) {
-    head.sites.clear();
-    head.phases.clear();
-  }
+      : JsonHead(context), rows(json, context.options.maxActions, program),
+        facts(json, context.options.maxActions, program) {}
 
   /// Nothing, too, where the file is `forAll` values of a parameter.
   std::optional<Program> read(bool &isFamily) {
     enum { Needed, Optional };
-    isFamily = json.object("the program",
-                           {
-#define HEAD(Item, Text, Json, Need)                                           \
+    isFamily = !json.object("the program",
+                            {
+#define HEAD(Item, Text, Json, Need, Of) HEAD_ROWS(Item, Json, Need)
+#define HEAD_SECTION(Item, Json, Need, Of) HEAD_ROWS(Item, Json, Need)
+#define HEAD_JSON(Item, Json, Need, Of) HEAD_ROWS(Item, Json, Need)
+#define HEAD_ROWS(Item, Json, Need)                                            \
   {Json, [&] { read##Item(Json); }, Need == Optional},
-#define HEAD_SECTION(Item, Json, Need) HEAD(Item, "", Json, Need)
-#define HEAD_JSON(Item, Json, Need) HEAD(Item, "", Json, Need)
 #include "ppcc/IR/Head.def"
-                           },
-                           "families");
+                            },
+                            "families");
     json.expectEnd();
+    isFamily &= json.isGood();
     if (isFamily || !json.isGood())
       return std::nullopt;
     program.setFacts({{}, std::move(preconnect)});
@@ -55,31 +36,6 @@ public:
   }
 
 private:
-  static StringRef withoutMark(StringRef text) {
-    text.consume_front("\xEF\xBB\xBF");
-    return text;
-  }
-
-  void readCompiler(StringRef key) { json.string(key); }
-  void readSchedule(StringRef key) { head.name = json.string(key); }
-  void readRanks(StringRef key) {
-    head.numRanks = json.number(key, 1, Program::maxRanks);
-  }
-  void readBackward(StringRef key) {
-    head.hasBackward = json.boolean(key, /*otherwise=*/true);
-  }
-  void readProven(StringRef) { json.skip(); } // Proofs are made.
-  void readKinds(StringRef key) {
-    json.list(key, [&] { kinds.read(); });
-    if (json.isGood())
-      kinds.resolve();
-  }
-  void readPipes(StringRef key) {
-    json.list(key, [&] { pipes.read(); });
-  }
-  void readFiles(StringRef key) {
-    json.list(key, [&] { head.files.push_back({json.string(key), false}); });
-  }
   void readColumns(StringRef) { rows.readColumns(); }
   void readActions(StringRef) {
     if (isGood())
@@ -97,156 +53,9 @@ private:
     if (isGood())
       facts.readPeakActivations();
   }
-  void readNodes(StringRef) {
-    if (isGood())
-      JsonNodes(json, kinds.numbers(), head).read();
-  }
-  void readCosts(StringRef key) {
-    bool isObject = json.peek() == '{';
-    json.skip();
-    if (!isObject)
-      json.wrong(key, "an object");
-    if (isGood())
-      ppcc::readCosts(json.last(), context.file, context.sources, diags, head);
-  }
-  /// Stops where something is wrong: what refers to it would only repeat that.
-  bool isGood() {
-    if (!json.isGood())
-      json.stop();
-    return json.isGood();
-  }
 
-  void readFormat(StringRef key) {
-    if (json.string() != "ppcc.program")
-      json.wrong(key, "\"ppcc.program\"");
-  }
-
-  void readVersion(StringRef key) {
-    auto version = json.integer();
-    if ((!version || *version < formatVersion || *version > gapsVersion) &&
-        json.isReading())
-      diags.report<diag::ImportJsonVersion>(
-          json.lastPlace(), quote(json.last()), "1, 2", gapsVersion);
-  }
-
-  void readParams(StringRef key) {
-    json.object(key, [&](StringRef name) {
-      ProgramParam param{name.str(), "text", ""};
-      if (json.peek() == '"') {
-        param.value = json.string(key);
-        return head.params.push_back(std::move(param));
-      }
-      auto value = json.scalar();
-      if (!value || *value == "null")
-        return json.wrong(key, "an object of numbers, booleans and strings");
-      param.type = *value == "true" || *value == "false"            ? "bool"
-                   : value->find_first_of(".eE") == StringRef::npos ? "int"
-                                                                    : "float";
-      param.value = value->str();
-      head.params.push_back(std::move(param));
-    });
-  }
-
-  void readPreconnect(StringRef key) {
-    DenseSet<std::pair<int64_t, int64_t>> pairs;
-    json.list(key, [&] {
-      auto pair = json.numbers<2>(key);
-      if (!pair)
-        return;
-      auto [low, high] = *pair;
-      if (low < 0 || low >= high || high >= int64_t(Program::maxRanks))
-        return json.wrong(key, "pairs of ranks, the smaller first");
-      if (!pairs.insert({low, high}).second)
-        diags.report<diag::ImportJsonPair>(json.lastPlace(), low, high);
-      if (high >= head.numRanks && json.isGood())
-        diags.report<diag::ImportJsonRange>(
-            json.lastPlace(), "rank", high,
-            fmt::format("the program has {}", head.numRanks));
-      preconnect.push_back({RankId(low), RankId(high)});
-    });
-  }
-
-  void readCalls(StringRef key) {
-    head.calls = json.word(key, findCallStyle,
-                           "one of " + llvm::join(callStyleNames(), ", "))
-                     .value_or(CallStyle::None);
-  }
-
-  void readLayout(StringRef key) {
-    SourceRange at;
-    json.list(key, [&] {
-      std::string layers = json.string(key);
-      at = json.lastPlace();
-      if (!llvm::all_of(layers, llvm::isAlpha))
-        json.wrong(key, "a list of letters by stage");
-      head.stageLayers.push_back(std::move(layers));
-    });
-    if (json.isGood())
-      checkLayout(head, at, diags);
-  }
-
-  void readPhases(StringRef key) {
-    json.list(key, [&] {
-      std::string name = json.string(key);
-      if (head.phases.size() > Program::maxPhases)
-        json.tooMany(Program::maxPhases, "phases");
-      else
-        head.phases.push_back(std::move(name));
-    });
-    if (head.phases.empty() || !head.phases.front().empty())
-      json.wrong(key, "a list that begins with \"\"");
-  }
-
-  void readSites(StringRef key) {
-    std::vector<SourceRange> places;
-    json.list(key, [&] {
-      auto site = json.numbers<4>(key);
-      if (!site)
-        return;
-      bool isFirst = head.sites.empty();
-      bool isUnknown = *site == std::array<int64_t, 4>{-1, 0, 0, 0};
-      bool fits = llvm::all_of(
-          *site, [](int64_t n) { return n >= 0 && n < int64_t(UINT32_MAX); });
-      if (isFirst ? !isUnknown : !fits)
-        json.wrong(key, "[-1,0,0,0], and then file, line, column, caller");
-      auto [file, line, column, caller] = *site;
-      head.sites.push_back(isFirst ? Site()
-                                   : Site{uint32_t(file), uint32_t(line),
-                                          uint32_t(column), SiteId(caller)});
-      places.push_back(json.lastPlace());
-    });
-    if (head.sites.empty())
-      json.wrong(key, "a list that begins with [-1,0,0,0]");
-    if (json.isGood())
-      checkSites(places);
-  }
-
-  /// A site may be called from one that stands after it.
-  void checkSites(ArrayRef<SourceRange> places) {
-    for (auto [site, place] : llvm::drop_begin(llvm::zip(head.sites, places))) {
-      if (diags.saturated())
-        return;
-      if (site.file >= head.files.size())
-        diags.report<diag::ImportJsonRange>(
-            place, "file", site.file,
-            fmt::format("`files` has {}", head.files.size()));
-      if (site.caller.value >= head.sites.size())
-        diags.report<diag::ImportJsonRange>(
-            place, "site", site.caller.value,
-            fmt::format("`sites` has {}", head.sites.size()));
-    }
-  }
-
-  ImportContext &context;
-  DiagnosticEngine &diags;
-  Program program;
-  Head &head;
-  JsonReader json;
-  JsonKinds kinds;
-  JsonPipes pipes;
   JsonRows rows;
   JsonFacts facts;
-  std::vector<RankPair> preconnect;
 };
 
 } // namespace

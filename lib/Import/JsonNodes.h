@@ -48,18 +48,10 @@ private:
     return id;
   }
 
-  /// The integers of a row, of which there are `least` at least.
-  SmallVector<int64_t, 8> row(StringRef what, size_t minNumbers,
-                              StringRef form) {
-    SmallVector<int64_t, 8> values;
-    bool areIntegers = true;
-    bool isList = json.array([&] {
-      auto value = json.integer();
-      areIntegers &= value.has_value();
-      values.push_back(value.value_or(0));
-    });
-    if (isList && areIntegers && values.size() >= minNumbers)
-      return values;
+  /// The integers of a row, of which there are so many at least.
+  std::vector<int64_t> row(StringRef what, size_t minNumbers, StringRef form) {
+    if (auto values = json.integers(); values && values->size() >= minNumbers)
+      return std::move(*values);
     json.wrong(what, form);
     return {};
   }

@@ -276,6 +276,18 @@ size_t JsonReader::takeNumbers(MutableArrayRef<int64_t> values) {
   return isList && areIntegers ? count : 0;
 }
 
+std::optional<std::vector<int64_t>> JsonReader::integers() {
+  std::vector<int64_t> values;
+  bool areIntegers = true;
+  bool isList = array([&] {
+    auto value = integer();
+    areIntegers &= value.has_value();
+    values.push_back(value.value_or(0));
+  });
+  return isList && areIntegers ? std::optional(std::move(values))
+                               : std::nullopt;
+}
+
 bool JsonReader::hasKey(StringRef key) {
   JsonReader ahead = *this;
   bool found = false;
@@ -289,12 +301,9 @@ bool JsonReader::hasKey(StringRef key) {
 bool JsonReader::object(StringRef what, ArrayRef<JsonField> fields,
                         StringRef instead) {
   SmallVector<StringRef> values(fields.size());
-  bool isOther = false;
   bool isObject = object(what, [&](StringRef name) {
-    if (name == instead && !instead.empty()) {
-      isOther = true;
+    if (name == instead && !instead.empty())
       return stop();
-    }
     auto *field = findBy(fields, name, &JsonField::name);
     StringRef *value = field ? &values[field - fields.begin()] : nullptr;
     if (value && value->empty()) {
@@ -306,7 +315,7 @@ bool JsonReader::object(StringRef what, ArrayRef<JsonField> fields,
     skip();
   });
   if (!isObject || !isOpen || diags.saturated())
-    return isOther;
+    return false;
   std::vector<std::string> missing;
   for (auto [field, value] : llvm::zip(fields, values))
     if (!field.isOptional && value.empty())
@@ -314,19 +323,20 @@ bool JsonReader::object(StringRef what, ArrayRef<JsonField> fields,
   if (!missing.empty())
     return diags.report<diag::ImportJsonMissing>(lastPlace(), what,
                                                  llvm::join(missing, ", "));
-  StringRef whole = lastToken;
-  auto after = std::pair(at, end);
+  for (auto [field, value] : llvm::zip(fields, values))
+    within(value, field.read);
+  return true;
+}
+
+void JsonReader::within(StringRef value, function_ref<void()> read) {
+  if (value.empty() || !isOpen)
+    return;
+  auto after = std::tuple(at, end, lastToken);
+  std::tie(at, end) = std::pair(value.begin(), value.end());
   ++depth;
-  for (auto [field, value] : llvm::zip(fields, values)) {
-    if (value.empty() || !isOpen)
-      continue;
-    std::tie(at, end) = std::pair(value.begin(), value.end());
-    field.read();
-    if (peek(); at != end)
-      fail("expected `,` or `}`");
-  }
+  read();
+  if (peek(); at != end)
+    fail("expected `,` or `}`");
   --depth;
-  std::tie(at, end) = after;
-  lastToken = whole;
-  return false;
+  std::tie(at, end, lastToken) = after;
 }

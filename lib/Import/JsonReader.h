@@ -98,6 +98,8 @@ public:
 
   /// An integer from `least` to `most`; else `least`.
   int64_t number(StringRef what, int64_t min, int64_t max);
+  /// The integers of a list; nothing, without a report, for anything else.
+  std::optional<std::vector<int64_t>> integers();
   /// A string; else an empty one.
   std::string string(StringRef what);
   /// `otherwise` when it is not a boolean.
@@ -132,10 +134,13 @@ public:
     return isObject;
   }
   /// Reads the fields of an object in this order, whatever that of the text, so
-  /// that each finds what it refers to; others are passed over. Where the
-  /// object has the key `instead`, none is read, and this gives true.
+  /// that each finds what it refers to; others are passed over. False where it
+  /// has the key `instead`, or after a report: then none is read.
   bool object(StringRef what, ArrayRef<JsonField> fields,
               StringRef instead = "");
+  /// Calls `read`, which takes the value, where a value stands that was passed
+  /// over.
+  void within(StringRef value, function_ref<void()> read);
 
   // ---- Fields, which put what they take into a variable ----
 

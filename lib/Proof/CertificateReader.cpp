@@ -420,8 +420,14 @@ private:
     int64_t last =
         claim.to ? (*claim.to - result->base) / result->step : unbounded;
     auto readInto = [&](StringRef key, Template &program) {
-      std::string fault = readTemplate(object(from, key), *result->model,
-                                       std::nullopt, program);
+      const json::Object &lists = object(from, key);
+      auto microbatches = readNumbers(lists.get("microbatches"));
+      std::vector<NumberLists> actions;
+      for (const json::Value &rank : array(lists, "actions", SIZE_MAX))
+        actions.push_back(require(readNumbers(&rank), "actions").value());
+      std::string fault =
+          makeTemplate(require(microbatches, "microbatches").value(),
+                       std::move(actions), *result->model, {}, program);
       program.last = last;
       if (!fault.empty())
         refuse(fault);

@@ -15,12 +15,12 @@ ArrayRef<StringRef> ppcc::proof::familyColumns() {
 /// No number of a template is further from 0; so sums of a few fit.
 static constexpr int64_t maxMagnitude = int64_t(1) << 40;
 
-std::optional<std::vector<std::vector<int64_t>>>
-ppcc::proof::readNumbers(const json::Value *value, size_t maxSize) {
+std::optional<NumberLists> ppcc::proof::readNumbers(const json::Value *value,
+                                                    size_t maxSize) {
   const json::Array *lists = value ? value->getAsArray() : nullptr;
   if (!lists || lists->size() > maxSize)
     return std::nullopt;
-  std::vector<std::vector<int64_t>> result;
+  NumberLists result;
   for (const json::Value &item : *lists) {
     const json::Array *numbers = item.getAsArray();
     if (!numbers)
@@ -36,15 +36,12 @@ ppcc::proof::readNumbers(const json::Value *value, size_t maxSize) {
   return result;
 }
 
-static std::string readRank(const json::Value &from, const Topology &head,
+static std::string readRank(NumberLists &numbers, const Topology &head,
                             std::optional<SiteCounts> sites,
                             std::vector<Row> &rows) {
-  auto numbers = readNumbers(&from);
-  if (!numbers)
-    return "`actions` must be lists of numbers";
   int64_t group = -1, loop = -1;
   std::set<int64_t> windows;
-  for (std::vector<int64_t> &row : *numbers) {
+  for (std::vector<int64_t> &row : numbers) {
     if (row.size() + (sites ? 0 : 2) != familyColumns().size())
       return "an action has other columns";
     if (!sites) {
@@ -92,25 +89,24 @@ static std::string readRank(const json::Value &from, const Topology &head,
   return "";
 }
 
-std::string ppcc::proof::readTemplate(const json::Object &from,
+std::string ppcc::proof::makeTemplate(const NumberLists &microbatches,
+                                      std::vector<NumberLists> actions,
                                       const Topology &head,
                                       std::optional<SiteCounts> sites,
                                       Template &program) {
   program.head = &head;
-  auto ranges = readNumbers(from.get("microbatches"));
-  if (!ranges || ranges->size() != head.pipes.size())
+  if (microbatches.size() != head.pipes.size())
     return "`microbatches` is not a list of four numbers a pipe";
-  for (const std::vector<int64_t> &range : *ranges) {
+  for (const std::vector<int64_t> &range : microbatches) {
     if (range.size() != 4 || llvm::any_of(range, [](int64_t number) {
           return number < -maxMagnitude || number > maxMagnitude;
         }))
       return "`microbatches` is not a list of four numbers a pipe";
     program.pipes.push_back({{range[0], range[1], 0}, {range[2], range[3], 0}});
   }
-  const json::Array *ranks = from.getArray("actions");
-  if (!ranks || ranks->size() != head.numRanks)
+  if (actions.size() != head.numRanks)
     return "`actions` is not a list of a list a rank";
-  for (const json::Value &rank : *ranks)
+  for (NumberLists &rank : actions)
     if (std::string fault =
             readRank(rank, head, sites, program.ranks.emplace_back());
         !fault.empty())

@@ -137,6 +137,27 @@ namespace {
 template <class Item>
 using Numbers = std::array<int64_t, sizeof(Item) / sizeof(int64_t)>;
 
+void writeRaw(json::OStream &json, StringRef key,
+              function_ref<void(raw_ostream &)> write) {
+  json.attributeBegin(key);
+  json.rawValue(write);
+  json.attributeEnd();
+}
+
+/// A key with so many lists of numbers.
+void writeLists(json::OStream &json, StringRef key, size_t count,
+                function_ref<std::vector<int64_t>(size_t)> numbers) {
+  writeRaw(json, key, [&](raw_ostream &out) {
+    out << '[';
+    for (size_t i = 0; i != count; ++i) {
+      out << (i == 0 ? "[" : ",[");
+      llvm::interleave(numbers(i), out, ",");
+      out << ']';
+    }
+    out << ']';
+  });
+}
+
 /// By rank, what `lists` have of its rows.
 template <class Item>
 void writeItems(json::OStream &out, StringRef name,
@@ -341,8 +362,13 @@ private:
     out.attribute("step", evidence.step);
     auto writeTemplate = [&](StringRef name, const Template &program) {
       out.attributeObject(name, [&] {
-        writeRanges(out, program);
-        writeRows(out, program, /*hasSites=*/false);
+        writeLists(out, "microbatches", program.pipes.size(), [&](size_t i) {
+          const auto &[first, count] = program.pipes[i];
+          return std::vector<int64_t>{first.c, first.n, count.c, count.n};
+        });
+        writeRaw(out, "actions", [&](raw_ostream &rows) {
+          writeRows(rows, program, /*hasSites=*/false);
+        });
       });
     };
     writeTemplate("data", evidence.withoutMessages);

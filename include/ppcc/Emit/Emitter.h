@@ -8,6 +8,10 @@
 
 namespace ppcc {
 
+namespace proof {
+struct ParametricProgram;
+} // namespace proof
+
 /// Whether the text can be the name of a variable of C++ at file scope.
 bool isCppSymbol(StringRef text);
 /// The name under which cpp exports the program called `name`: `ppcc_` and its
@@ -95,6 +99,10 @@ void emitPage(ArrayRef<PageRun> runs, raw_ostream &out, EmitContext &context);
 /// False after a diagnostic, with nothing written.
 bool emitProgram(const Emitter &emitter, const Program &program,
                  raw_ostream &out, EmitContext &context);
+
+/// Writes programs for all values of a parameter, one of which exists, as JSON:
+/// docs/every-m.md.
+void emitFamilies(const proof::ParametricProgram &families, raw_ostream &out);
 
 /// All formats, as in Emitters.def.
 ArrayRef<Emitter> emitters();

@@ -10,11 +10,4 @@ namespace ppcc {
 std::optional<proof::ParametricProgram>
 familiesOf(const Proof &proof, StringRef free, Session &session);
 
-/// Writes programs for all numbers as JSON, docs/every-m.md.
-void writeFamilies(const proof::ParametricProgram &families, Session &session,
-                   raw_ostream &out);
-
-/// One of the programs, with what all share.
-const proof::ResidueFamily &sampleOf(const proof::ParametricProgram &families);
-
 } // namespace ppcc

@@ -17,7 +17,7 @@ schema = json.loads(text("docs/program.schema.json"))
 properties, required = set(schema["properties"]), set(schema["required"])
 wrong = []
 
-rows = re.findall(r'^HEAD\w*\(\w+, (?:"\w+", )?"(\w+)"(?:, (\w+))?\)', text("include/ppcc/IR/Head.def"), re.M)
+rows = re.findall(r'^HEAD\w*\(\w+, (?:"\w+", )?"(\w+)"(?:, (\w+))?(?:, \w+)?\)', text("include/ppcc/IR/Head.def"), re.M)
 if differing := {key for key, _ in rows} ^ properties:
     wrong.append(f"Head.def and the schema differ in {differing}")
 if strange := {key for key, need in rows if need == "Needed"} - required:
