@@ -1,5 +1,7 @@
 #include "Http.h"
 
+#include "ppcc/Support/Uri.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -10,18 +12,6 @@ using namespace ppcc;
 
 static constexpr size_t maxHeaderBytes = 16 << 10, maxConnections = 32;
 static constexpr std::chrono::seconds timeout(10);
-
-std::string ppcc::percentDecoded(StringRef text) {
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i) {
-    unsigned code;
-    bool isCode =
-        text[i] == '%' && !text.substr(i + 1, 2).getAsInteger(16, code);
-    result += isCode ? char(code) : text[i];
-    i += isCode ? 2 : 0;
-  }
-  return result;
-}
 
 /// A part of a query, where `+` is a blank.
 static std::string decoded(StringRef text) {

@@ -9,9 +9,6 @@
 
 namespace ppcc {
 
-/// The text with the bytes for which `%2F` and the like stand.
-std::string percentDecoded(StringRef text);
-
 /// A GET request, decoded.
 struct HttpRequest {
   std::string path; ///< Without the query.

@@ -1,12 +1,12 @@
 // `ppcc serve`: a page on this machine that shows a schedule while its file
 // changes.
 #include "Http.h"
-#include "LspText.h"
 #include "Options.h"
 #include "Watch.h"
-#include "ppcc/Driver/Subprocess.h"
 #include "ppcc/Emit/Emitter.h"
 #include "ppcc/Support/Embedded.h"
+#include "ppcc/Support/Subprocess.h"
+#include "ppcc/Support/Uri.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -280,7 +280,7 @@ public:
         << "\">ppcc serve</a>\n";
     return true;
   }
-  std::string address() const { return lsp::uriOf(path); }
+  std::string address() const { return fileUri(path); }
   void remove() {
     if (path.empty())
       return;

@@ -1,5 +1,5 @@
 // Work in processes of its own keeps to its limits.
-#include "ppcc/Driver/Subprocess.h"
+#include "ppcc/Support/Subprocess.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
-#include "LspText.h"
+#include "Text.h"
 
-#include "Http.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
+#include "ppcc/Support/Uri.h"
 
 #include "llvm/Support/ConvertUTF.h"
 
@@ -71,11 +71,5 @@ std::string lsp::pathOf(StringRef uri) {
 std::string lsp::uriOf(StringRef path) {
   if (findBy(scheduleLibrary(), path, &LibraryFile::name))
     return (libraryScheme + path).str();
-  std::string uri = "file://";
-  for (char c : path)
-    if (llvm::isAlnum(c) || StringRef("/-._~").contains(c))
-      uri += c;
-    else
-      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  return uri;
+  return fileUri(path);
 }

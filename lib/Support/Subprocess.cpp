@@ -1,4 +1,4 @@
-#include "ppcc/Driver/Subprocess.h"
+#include "ppcc/Support/Subprocess.h"
 
 #include "llvm/Support/Compiler.h"
 #include "llvm/Support/ErrorHandling.h"

@@ -1,9 +1,7 @@
 // What words mean, asked of the checker; where it has nothing to say, of the
 // braces around them.
-#include "LspServer.h"
+#include "Server.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
-#include "ppcc/Editor/Words.h"
-#include "ppcc/Parse/Parser.h"
 
 #include "llvm/Support/Path.h"
 
@@ -110,10 +108,9 @@ Server::ResolvedName Server::resolve(Document &document, StringRef word) {
   return meaning;
 }
 
-Server::ResolvedName Server::resolveAt(Document &document, Params params) {
-  const Text &text = *document.text;
-  StringRef word = text.names.wordAt(text.offset(params.getObject("position")));
-  return word.empty() ? ResolvedName() : resolve(document, word);
+Server::ResolvedName Server::resolveAt(const PositionParams &at) {
+  StringRef word = at.document.text->names.wordAt(at.offset);
+  return word.empty() ? ResolvedName() : resolve(at.document, word);
 }
 
 std::string Server::ResolvedName::comment() const {
@@ -203,190 +200,13 @@ Server::Ranges Server::occurrencesOf(const ResolvedName &meaning,
 
 /// The file whose import stands at the place of a request, and where.
 std::optional<std::pair<std::string, StringRef>>
-Server::importAt(Document &document, Params params) {
-  const Text &text = *document.text;
-  size_t at = text.offset(params.getObject("position"));
+Server::importAt(const PositionParams &at) {
+  const Text &text = *at.document.text;
   for (StringRef name : importedIn(text))
     if (size_t begin = text.offset(name);
-        begin <= at && at <= begin + name.size())
-      for (const auto &[uri, theirs] : imports(document))
+        begin <= at.offset && at.offset <= begin + name.size())
+      for (const auto &[uri, theirs] : imports(at.document))
         if (StringRef(uri).ends_with(name.trim('"')))
           return std::pair(uri, name);
   return std::nullopt;
-}
-
-json::Value Server::definition(Document &document, Params params) {
-  if (auto file = importAt(document, params))
-    return location(file->first, Text("").range(0, 0));
-  ResolvedName meaning = resolveAt(document, params);
-  if (!meaning.text)
-    return nullptr;
-  return location(meaning.uri, meaning.text->range(meaning.name));
-}
-
-json::Value Server::references(Document &document, Params params) {
-  json::Array all;
-  for (auto &[uri, ranges] :
-       occurrencesOf(resolveAt(document, params), /*inWorkspace=*/true))
-    for (json::Object &range : ranges)
-      all.push_back(location(uri, std::move(range)));
-  return all;
-}
-
-json::Value Server::highlights(Document &document, Params params) {
-  json::Array all;
-  auto found =
-      occurrencesOf(resolveAt(document, params), /*inWorkspace=*/false);
-  for (json::Object &range : found[document.uri])
-    all.push_back(json::Object{{"range", std::move(range)}});
-  return all;
-}
-
-json::Value Server::prepareRename(Document &document, Params params) {
-  ResolvedName meaning = resolveAt(document, params);
-  if (!meaning.canRename())
-    return nullptr;
-  return document.text->range(meaning.word);
-}
-
-json::Value Server::rename(Document &document, Params params) {
-  std::string name = params.getString("newName").value_or("").str();
-  std::vector<editor::Token> tokens = editor::tokenize(name);
-  bool isName = tokens.size() == 1 && tokens.front().isWord() &&
-                !editor::findWord(name) &&
-                !llvm::is_contained(keywords(), name);
-  ResolvedName meaning = resolveAt(document, params);
-  if (!isName || !meaning.canRename())
-    return nullptr;
-  json::Object changes;
-  for (auto &[uri, ranges] : occurrencesOf(meaning, /*inWorkspace=*/true)) {
-    json::Array edits;
-    for (json::Object &range : ranges)
-      edits.push_back(edit(std::move(range), name));
-    changes[uri] = std::move(edits);
-  }
-  return json::Object{{"changes", std::move(changes)}};
-}
-
-json::Value Server::hover(Document &document, Params params) {
-  auto shown = [&](StringRef place, std::string words) -> json::Value {
-    return json::Object{{"contents", json::Object{{"kind", "markdown"},
-                                                  {"value", std::move(words)}}},
-                        {"range", document.text->range(place)}};
-  };
-  if (auto file = importAt(document, params)) {
-    TextPtr theirs = textOfFile(pathOf(file->first));
-    return shown(file->second, LibraryFile{"", theirs->all()}.summary());
-  }
-  ResolvedName meaning = resolveAt(document, params);
-  if (!meaning.text) {
-    const editor::Word *word = editor::findWord(meaning.word);
-    return word ? shown(meaning.word, "```pp\n" + word->form.str() + "\n```\n" +
-                                          word->text.str())
-                : nullptr;
-  }
-  size_t begin = meaning.text->offset(meaning.name);
-  std::string words =
-      "```pp\n" + meaning.text->line(begin).trim().str() + "\n```";
-  if (std::string comment = meaning.comment(); !comment.empty())
-    words += "\n" + comment;
-  StringRef value;
-  if (const Document *declaring = find(meaning.uri);
-      declaring && declaring->compiledVersion == declaring->version)
-    value = declaring->values.getString(std::to_string(begin)).value_or("");
-  std::vector<std::string> known;
-  if (!meaning.type.empty())
-    known.push_back("`" + meaning.type.str() + "`");
-  if (!value.empty())
-    known.push_back(value.str());
-  if (!known.empty())
-    words += "\n\n" + llvm::join(known, value.starts_with("=") ? " " : ", ");
-  return shown(meaning.word, words);
-}
-
-json::Value Server::symbols(Document &document, Params) {
-  const Text &text = *document.text;
-  json::Array all;
-  for (const Declaration &one : text.names.declarations()) {
-    bool isPart =
-        llvm::is_contained({"phase", "pipe", "layer", "part"}, one.what);
-    if (!one.isAtFileLevel && !isPart)
-      continue;
-    const char *end = one.bodyEnd ? one.bodyEnd : one.name.end();
-    constexpr int function = 12, field = 8;
-    all.push_back(json::Object{
-        {"name", one.name},
-        {"detail", one.what},
-        {"kind", isPart ? field : function},
-        {"range",
-         text.range(StringRef(one.name.begin(), end - one.name.begin()))},
-        {"selectionRange", text.range(one.name)}});
-  }
-  return all;
-}
-
-/// One of tokenTypes, or nothing.
-static StringRef tokenType(const editor::Token &token, StringRef what) {
-  switch (token.kind) {
-  case editor::TokenKind::Comment:
-    return "comment";
-  case editor::TokenKind::String:
-    return "string";
-  case editor::TokenKind::Number:
-    return "number";
-  case editor::TokenKind::Symbol:
-    return StringRef("(){}[],;:").contains(token.text) ? "" : "operator";
-  case editor::TokenKind::Word:
-    break;
-  }
-  const editor::Word *word =
-      what.empty() ? editor::findWord(token.text) : nullptr;
-  return llvm::StringSwitch<StringRef>(word ? word->what : what)
-      .Case("keyword", "keyword")
-      .Cases("function", "counter", "fn", "function")
-      .Cases("block", "rule", "macro")
-      .Cases("let", "loop", "for", "variable")
-      .Cases("placement", "pipe", "type")
-      .Cases("value", "parameter", "parameter")
-      .Cases("schedule", "model", "cluster", "class")
-      .Case("action", "enumMember")
-      .Default("");
-}
-
-json::Value Server::semanticTokens(Document &document, Params) {
-  const Text &text = *document.text;
-  const Analysis &known = analysis(document);
-  std::map<size_t, const sema::Observer::Name *> named;
-  for (const auto &use : known.observer.uses)
-    if (auto at = known.offsetIn(use.at.begin))
-      if (const auto *name = known.nameAt(use.declared.begin))
-        named[*at] = name;
-  json::Array data;
-  int64_t line = 0, column = 0;
-  for (const editor::Token &token : text.names.tokens()) {
-    size_t begin = text.offset(token.text);
-    auto name = named.find(begin);
-    StringRef type =
-        tokenType(token, name != named.end() ? name->second->what : "");
-    if (type.empty())
-      continue;
-    json::Object at = text.position(begin);
-    int64_t itsLine = *at.getInteger("line");
-    int64_t itsColumn = *at.getInteger("character");
-    for (int64_t number :
-         {itsLine - line, itsLine == line ? itsColumn - column : itsColumn,
-          int64_t(utf16Length(token.text)),
-          int64_t(llvm::find(tokenTypes, type) - tokenTypes), int64_t(0)})
-      data.push_back(number);
-    line = itsLine;
-    column = itsColumn;
-  }
-  return json::Object{{"data", std::move(data)}};
-}
-
-json::Value Server::libraryText(Params params) {
-  StringRef uri = params.getString("uri").value_or("");
-  uri.consume_front(libraryScheme);
-  auto *file = findBy(scheduleLibrary(), uri, &LibraryFile::name);
-  return file ? json::Value(file->text) : nullptr;
 }

@@ -1,8 +1,8 @@
 // What the language server finds out about a text.
 #pragma once
 
-#include "LspText.h"
-#include "Options.h"
+#include "Text.h"
+#include "ppcc/LanguageServer/LanguageServer.h"
 #include "ppcc/Sema/Observer.h"
 
 namespace ppcc::lsp {
@@ -15,7 +15,8 @@ struct CompileSettings {
   std::string errorText; ///< What is wrong with the words.
 };
 CompileSettings compileSettingsOf(StringRef path, StringRef text,
-                                  ArrayRef<std::string> fallback);
+                                  ArrayRef<std::string> fallback,
+                                  ReadOptions readOptions);
 
 /// Lets a server read regular files alone, and not too much of them.
 inline void restrictSources(SourceManager &sources) {

@@ -1,9 +1,9 @@
 // The language server: what it keeps, and what it can be asked.
 #pragma once
 
-#include "LspAnalysis.h"
-#include "LspReader.h"
-#include "ppcc/Driver/Subprocess.h"
+#include "MessageReader.h"
+#include "Params.h"
+#include "ppcc/Support/Subprocess.h"
 
 namespace ppcc::lsp {
 
@@ -16,33 +16,21 @@ inline constexpr StringRef tokenTypes[] = {
 
 class Server {
 public:
-  Server(Session::Files files, raw_ostream &out)
-      : disk(std::move(files)), out(out) {}
+  Server(Session::Files files, StringRef version, ReadOptions readOptions,
+         raw_ostream &out)
+      : disk(std::move(files)), version(version), readOptions(readOptions),
+        out(out) {}
 
-  int run();
+  bool run();
 
 private:
   using Params = const llvm::json::Object &;
   using Json = llvm::json::Value;
   using OtherText = std::pair<std::string, TextPtr>; ///< With its address.
 
-  /// A text that is open.
-  struct Document {
-    std::string uri, path;
-    TextPtr text;
-    int64_t version = 0;
-    std::unique_ptr<Analysis> analysis; ///< Made when it is asked for.
-    /// What its last compilation gave: of which version, and values by the
-    /// bytes where names are declared.
-    int64_t compiledVersion = -1;
-    llvm::json::Object values;
-    int64_t chunks = 0;
-    llvm::json::Array published;
-    bool isSaved = false; ///< To be compiled as the command line does.
-  };
-
-  // Lsp.cpp: messages, and what is wrong with texts.
-  std::optional<int> handleMessage(const llvm::json::Object &message);
+  // Server.cpp: messages, and what is wrong with texts.
+  /// True for the last.
+  bool handleMessage(const llvm::json::Object &message);
   std::optional<Json> handleRequest(StringRef method, Params params);
   void configure(const llvm::json::Object *settings);
   void handleNotification(StringRef method, Params params);
@@ -58,13 +46,13 @@ private:
   /// if any, in the place of that of `path`.
   Session::Files filesWith(StringRef path, StringRef as) const;
   CompileSettings compileSettingsFor(StringRef path, const Text &text) const {
-    return compileSettingsOf(path, text.all(), settings);
+    return compileSettingsOf(path, text.all(), settings, readOptions);
   }
   std::unique_ptr<Analysis> analyze(StringRef path, const Text &text) const;
   const Analysis &analysis(Document &document);
   Document *find(const std::string &uri);
 
-  // LspNavigation.cpp: what words mean.
+  // Names.cpp: what words mean.
   struct ResolvedName {
     StringRef word;         ///< In the text that is asked about; or none.
     std::string uri{};      ///< Of the text that declares it.
@@ -80,31 +68,33 @@ private:
     std::string comment() const;
     std::vector<StringRef> parameters() const;
   };
-  ResolvedName resolveAt(Document &document, Params params);
+  ResolvedName resolveAt(const PositionParams &at);
   ResolvedName resolve(Document &document, StringRef word);
   /// The texts of the files that a text imports, and of those that they import.
   std::vector<OtherText> imports(const Document &document);
   TextPtr textOfFile(StringRef path);
   /// The text of a closed file, if it can be read as a source.
   std::optional<std::string> read(StringRef path) const;
-  std::optional<std::pair<std::string, StringRef>> importAt(Document &document,
-                                                            Params params);
+  std::optional<std::pair<std::string, StringRef>>
+  importAt(const PositionParams &at);
   std::vector<OtherText> unopenedFilesWith(StringRef word);
   /// In texts, by their addresses.
   using Ranges = std::map<std::string, std::vector<llvm::json::Object>>;
   Ranges occurrencesOf(const ResolvedName &meaning, bool inWorkspace);
 
-  // LspCompletion.cpp: what helps to write a schedule.
-  void complete(Document &document, size_t offset, CompletionList &items);
+  // Completion.cpp: what helps to write a schedule.
+  void complete(const PositionParams &at, CompletionList &items);
   void completeArgument(Document &document, const char *place, StringRef name,
                         bool isFirst, CompletionList &items);
 
 #define REQUEST(Method, Function) Json Function(Params params);
-#define DOCUMENT_REQUEST(Method, Function)                                     \
-  Json Function(Document &document, Params params);
-#include "LspRequests.def"
+#define DOCUMENT_REQUEST(Method, Function, Type)                               \
+  Json Function(const Type##Params &params);
+#include "Requests.def"
 
   Session::Files disk;
+  StringRef version; ///< Of the server.
+  ReadOptions readOptions;
   raw_ostream &out;
   std::set<std::string> folders; ///< The workspace.
   MessageReader input;

@@ -1,8 +1,6 @@
-// What helps to write a schedule: completion, signatures, corrections, folds
-// and the style.
-#include "LspServer.h"
+// What helps to write a schedule: completion and signatures.
+#include "Server.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
-#include "ppcc/Editor/Format.h"
 #include "ppcc/Editor/Words.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -119,10 +117,9 @@ private:
   llvm::StringSet<> seen;
 };
 
-json::Value Server::completion(Document &document, Params params) {
+json::Value Server::completion(const PositionParams &at) {
   CompletionList items;
-  size_t offset = document.text->offset(params.getObject("position"));
-  complete(document, offset, items);
+  complete(at, items);
   return std::move(items.all);
 }
 
@@ -153,8 +150,9 @@ void Server::completeArgument(Document &document, const char *place,
   }
 }
 
-void Server::complete(Document &document, size_t offset,
-                      CompletionList &items) {
+void Server::complete(const PositionParams &at, CompletionList &items) {
+  Document &document = at.document;
+  size_t offset = at.offset;
   const Text &text = *document.text;
   std::vector<Token> before = tokensBefore(text.all(), offset);
   auto last = [&](size_t i) {
@@ -234,13 +232,12 @@ void Server::complete(Document &document, size_t offset,
                 word.form, word.text);
 }
 
-json::Value Server::signature(Document &document, Params params) {
-  size_t offset = document.text->offset(params.getObject("position"));
-  std::vector<Token> before = tokensBefore(document.text->all(), offset);
+json::Value Server::signature(const PositionParams &at) {
+  std::vector<Token> before = tokensBefore(at.document.text->all(), at.offset);
   auto call = callAround(before);
   if (!call)
     return nullptr;
-  ResolvedName callee = resolve(document, call->callee);
+  ResolvedName callee = resolve(at.document, call->callee);
   const editor::Word *word = editor::findWord(call->callee);
   std::string comment = word ? word->text.str() : "";
   std::vector<StringRef> parameters;
@@ -273,67 +270,4 @@ std::vector<StringRef> Server::ResolvedName::parameters() const {
   return text ? parametersIn(
                     text->all().drop_front(text->offset(name) + name.size()))
               : std::vector<StringRef>();
-}
-
-json::Value Server::codeActions(Document &document, Params params) {
-  const Text &text = *document.text;
-  json::Array actions;
-  const json::Object *asked = params.getObject("range");
-  if (!asked)
-    return actions;
-  auto bytesOf = [&](const json::Object &range) {
-    return std::pair(text.offset(range.getObject("start")),
-                     text.offset(range.getObject("end")));
-  };
-  auto [from, to] = bytesOf(*asked);
-  for (const json::Value &one : document.published) {
-    const json::Object &diagnostic = *one.getAsObject();
-    auto [begin, end] = bytesOf(*diagnostic.getObject("range"));
-    const json::Array *fixes = diagnostic.getArray("data");
-    if (!fixes || begin > to || end < from)
-      continue;
-    for (const json::Value &fix : *fixes) {
-      const json::Object &change = *fix.getAsObject();
-      json::Array edits{
-          edit(*change.getObject("range"), change.getString("newText")->str())};
-      actions.push_back(json::Object{
-          {"title", *change.get("title")},
-          {"kind", "quickfix"},
-          {"diagnostics", json::Array{one}},
-          {"isPreferred", fixes->size() == 1},
-          {"edit",
-           json::Object{
-               {"changes", json::Object{{document.uri, std::move(edits)}}}}}});
-    }
-  }
-  return actions;
-}
-
-json::Value Server::folds(Document &document, Params) {
-  const Text &text = *document.text;
-  json::Array all;
-  std::vector<int64_t> begins;
-  for (const Token &token : text.names.tokens()) {
-    if (!token.is("{") && !token.is("}"))
-      continue;
-    int64_t line = *text.position(text.offset(token.text)).getInteger("line");
-    if (token.is("{")) {
-      begins.push_back(line);
-    } else if (!begins.empty()) {
-      if (int64_t begin = begins.back(); line > begin + 1)
-        all.push_back(
-            json::Object{{"startLine", begin}, {"endLine", line - 1}});
-      begins.pop_back();
-    }
-  }
-  return all;
-}
-
-json::Value Server::formatting(Document &document, Params) {
-  const Text &text = *document.text;
-  std::string formatted = editor::format(text.all());
-  json::Array edits;
-  if (formatted != text.all())
-    edits.push_back(edit(text.range(text.all()), std::move(formatted)));
-  return edits;
 }

@@ -1,4 +1,4 @@
-#include "LspReader.h"
+#include "MessageReader.h"
 
 #include <unistd.h>
 

@@ -1,12 +1,12 @@
-#include "LspAnalysis.h"
-
+#include "Analysis.h"
 
 using namespace ppcc;
 using namespace ppcc::lsp;
 namespace json = llvm::json;
 
 lsp::CompileSettings lsp::compileSettingsOf(StringRef path, StringRef text,
-                                            ArrayRef<std::string> fallback) {
+                                            ArrayRef<std::string> fallback,
+                                            ReadOptions readOptions) {
   CompileSettings setting{text.take_front(0), {}, ""};
   std::vector<std::string> words{"ppcc", path.str()};
   for (StringRef line : llvm::split(text, '\n'))
@@ -22,12 +22,7 @@ lsp::CompileSettings lsp::compileSettingsOf(StringRef path, StringRef text,
   std::vector<const char *> args;
   for (const std::string &word : words)
     args.push_back(word.c_str());
-  Options options;
-  llvm::raw_string_ostream err(setting.errorText);
-  if (parseOptions({args, nullptr, llvm::nulls(), err}, options) &&
-      setting.errorText.empty())
-    setting.errorText = "what is asked for here compiles nothing";
-  setting.request = std::move(options.request);
+  setting.errorText = readOptions(args, setting.request);
   // Whoever wrote the text has no say in what the server takes.
   uint64_t &actions = setting.request.limits.maxActions;
   actions = std::min(actions, sema::Limits().maxActions);
