@@ -29,7 +29,7 @@ std::optional<uint32_t> Loader::openLibrary(StringRef name) {
   for (const LibraryFile &file : scheduleLibrary()) {
     if (file.name != name && !llvm::is_contained(file.names(), name.str()))
       continue;
-    std::string known = ("<library>/" + file.name).str();
+    std::string known = (libraryFolder + file.name).str();
     if (std::optional<uint32_t> source = sources.lookup(known))
       return source;
     return sources.add(known,

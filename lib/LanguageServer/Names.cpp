@@ -22,13 +22,16 @@ std::optional<std::string> Server::read(StringRef path) const {
 }
 
 TextPtr Server::textOfFile(StringRef path) {
-  path.consume_front(libraryScheme);
   if (const Document *open = find(uriOf(path)))
     return open->text;
-  if (auto text = read(path))
-    return std::make_shared<const Text>(std::move(*text));
-  auto *file = findBy(scheduleLibrary(), path, &LibraryFile::name);
-  return file ? std::make_shared<const Text>(file->text.str()) : nullptr;
+  std::optional<std::string> text;
+  if (path.consume_front(libraryFolder)) {
+    if (auto *file = findBy(scheduleLibrary(), path, &LibraryFile::name))
+      text = file->text.str();
+  } else {
+    text = read(path);
+  }
+  return text ? std::make_shared<const Text>(std::move(*text)) : nullptr;
 }
 
 /// The names of the files that a text imports, in their quotation marks.
@@ -41,32 +44,18 @@ static std::vector<StringRef> importedIn(const Text &text) {
   return found;
 }
 
-std::vector<Server::OtherText> Server::imports(const Document &document) {
-  constexpr size_t maxFiles = 64;
+std::vector<Server::OtherText> Server::imports(Document &document) {
+  const SourceManager &sources = analysis(document).session.sources;
   std::vector<OtherText> found;
   auto add = [&](StringRef path) {
-    std::string other = uriOf(path);
-    if (other == document.uri || findBy(found, other, &OtherText::first) ||
-        found.size() == maxFiles)
-      return true;
-    TextPtr theirs = textOfFile(path);
-    if (theirs)
-      found.emplace_back(other, theirs);
-    return theirs != nullptr;
+    if (TextPtr text = path == document.path ? nullptr : textOfFile(path))
+      found.emplace_back(uriOf(path), std::move(text));
   };
-  auto importsOf = [&](StringRef from, const Text &of) {
-    for (StringRef quoted : importedIn(of)) {
-      SmallString<128> path(llvm::sys::path::parent_path(from));
-      llvm::sys::path::append(path, quoted.trim('"'));
-      add(path) || add(quoted.trim('"'));
-    }
-  };
-  importsOf(document.path, *document.text);
-  for (size_t i = 0; i != found.size(); ++i) {
-    TextPtr of = found[i].second; // The vector grows.
-    importsOf(pathOf(found[i].first), *of);
-  }
-  add("placements.pp"); // What all files know.
+  llvm::for_each(sources.filesRead(), add);
+  for (const LibraryFile &file : scheduleLibrary())
+    if (std::string path = (libraryFolder + file.name).str();
+        sources.lookup(path))
+      add(path);
   return found;
 }
 
@@ -160,9 +149,7 @@ Server::Ranges Server::occurrencesOf(const ResolvedName &meaning,
   std::map<std::string, std::set<std::pair<size_t, size_t>>> found;
   const editor::SymbolIndex &names = meaning.text->names;
   const Declaration *one = names.meaning(meaning.name);
-  std::string file = pathOf(meaning.uri);
-  StringRef path = file;
-  path.consume_front(libraryScheme);
+  std::string path = pathOf(meaning.uri);
   auto take = [&](const std::string &uri, const Analysis &known) {
     const SourceManager &sources = known.session.sources;
     auto declaring = sources.lookup(path);

@@ -71,7 +71,7 @@ private:
   ResolvedName resolveAt(const PositionParams &at);
   ResolvedName resolve(Document &document, StringRef word);
   /// The texts of the files that a text imports, and of those that they import.
-  std::vector<OtherText> imports(const Document &document);
+  std::vector<OtherText> imports(Document &document);
   TextPtr textOfFile(StringRef path);
   /// The text of a closed file, if it can be read as a source.
   std::optional<std::string> read(StringRef path) const;

@@ -65,11 +65,12 @@ json::Object lsp::location(StringRef uri, json::Object range) {
 }
 
 std::string lsp::pathOf(StringRef uri) {
+  if (uri.consume_front(libraryScheme))
+    return (libraryFolder + uri).str();
   return uri.consume_front("file://") ? percentDecoded(uri) : uri.str();
 }
 
 std::string lsp::uriOf(StringRef path) {
-  if (findBy(scheduleLibrary(), path, &LibraryFile::name))
-    return (libraryScheme + path).str();
-  return fileUri(path);
+  return path.consume_front(libraryFolder) ? (libraryScheme + path).str()
+                                           : fileUri(path);
 }

@@ -46,9 +46,10 @@ size_t utf16Length(StringRef bytes);
 llvm::json::Object edit(llvm::json::Object range, std::string newText);
 llvm::json::Object location(StringRef uri, llvm::json::Object range);
 
-/// The file of a `file://` address; other addresses as they are.
+/// The file of a `file://` address, or of one inside the compiler; other
+/// addresses as they are.
 std::string pathOf(StringRef uri);
-/// The address of a file, or of a library's file by its name.
+/// The address of a file.
 std::string uriOf(StringRef path);
 /// Behind which addresses name files that are inside the compiler.
 inline constexpr StringRef libraryScheme = "ppcc://library/";

@@ -17,6 +17,9 @@ struct LibraryFile {
   std::vector<std::string> names() const;
 };
 
+/// Before the names of files of the library among sources.
+inline constexpr StringRef libraryFolder = "<library>/";
+
 /// All files of the library, by name.
 ArrayRef<LibraryFile> scheduleLibrary();
 
