@@ -36,7 +36,7 @@ sanitizers = widened = without_leak_check = ""
 at_most_2_gb = "ulimit -v 2000000"
 if config.sanitized:
     widened, at_most_2_gb = "--sanitized", ":"
-    # The operations of the model of CUDA refer to each other, and a run that a fault ends leaves objects of NCCL's fake behind.
+    # The operations of the model of CUDA refer to each other, and a run that a fault ends leaves objects of NCCL behind.
     without_leak_check = "env ASAN_OPTIONS=detect_leaks=0"
     of_clang = ["libclang_rt.asan-x86_64.so", "libclang_rt.asan.so"]
 

@@ -3,16 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#if __has_include(<boost/lockfree/spsc_queue.hpp>)
-#include <boost/lockfree/spsc_queue.hpp>
-#define PPCC_HAS_BOOST
-#endif
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,7 +19,7 @@ struct Message {
 };
 
 /// A queue with a lock.
-class LockedQueue {
+class Queue {
 public:
   void push(Message &&message) {
     {
@@ -46,26 +41,6 @@ private:
   std::condition_variable filled;
   std::deque<Message> queue;
 };
-
-#ifdef PPCC_HAS_BOOST
-/// Boost's ring of one producer and one consumer; who waits gives way.
-class LockFreeQueue {
-public:
-  void push(Message &&message) {
-    while (!ring.push(std::move(message)))
-      std::this_thread::yield();
-  }
-  Message pop() {
-    Message message;
-    while (!ring.pop(message))
-      std::this_thread::yield();
-    return message;
-  }
-
-private:
-  boost::lockfree::spsc_queue<Message, boost::lockfree::capacity<256>> ring;
-};
-#endif
 
 /// What each rank does; `forward` and `backward` take a value and give one.
 template <class Receive, class Send>
@@ -95,7 +70,7 @@ void oneFOneB(uint32_t rank, uint32_t ranks, uint32_t microbatches,
 }
 
 /// Queues for each pair of neighbours, by the receiver.
-template <class Queue> class Network {
+class Network {
 public:
   Network(uint32_t ranks, uint32_t microbatches)
       : ranks(ranks), microbatches(microbatches), up(ranks), down(ranks) {}

@@ -543,11 +543,12 @@ struct FailingTransport {
   void send(uint32_t, Message<int> &&) { at("send"); }
   void postReceive(uint32_t, const Label &label, size_t) {
     at("postReceive");
-    expected.push() = Label(label);
+    expected.push_back(label);
   }
   bool receive(uint32_t, Message<int> &into, std::chrono::milliseconds) {
     at("receive");
-    into.label = expected.take();
+    into.label = expected.front();
+    expected.pop_front();
     ++received;
     return true;
   }
@@ -558,7 +559,7 @@ struct FailingTransport {
   }
   void finish(std::chrono::milliseconds) { at("finish"); }
   void fail(const std::string &text) { failure = text; }
-  CircularQueue<Label> expected{};
+  std::deque<Label> expected{};
 };
 
 TEST(EngineGuards, NameThePlaceWhereATransportFails) {

@@ -45,31 +45,6 @@ TEST(MicrobatchMap, HoldsWhatASetHolds) {
   EXPECT_THROW(ring.insert(1 << 22, 1), std::runtime_error);
 }
 
-TEST(CircularQueue, KeepsTheOrderAndAddressesWhileItGrows) {
-  CircularQueue<std::pair<int, int *>> circle;
-  int in = 0, out = 0;
-  auto pop = [&] {
-    ASSERT_EQ(circle.front().first, out++);
-    ASSERT_EQ(circle.front().second, &circle.front().first);
-    circle.pop();
-  };
-  for (int round = 0; round != 50; ++round) {
-    for (int i = 0; i != round; ++i) {
-      auto &item = circle.push();
-      item = {in++, &item.first};
-      ASSERT_EQ(&circle.back(), &item);
-    }
-    EXPECT_TRUE(circle.all([](auto &item) { return item.second != nullptr; }));
-    for (int i = 0; i != round / 2; ++i)
-      pop();
-  }
-  CircularQueue<std::pair<int, int *>> moved = std::move(circle);
-  std::swap(circle, moved);
-  while (!circle.empty())
-    pop();
-  EXPECT_EQ(in, out);
-}
-
 /// Notes what runs.
 struct RecordingStage : StageHooks {
   using Value = int;
@@ -274,7 +249,8 @@ TEST(Engine, SaysWhatIsWrongWithAnOrder) {
   EXPECT_THAT(with({f0, f0}, false), HasSubstr("0F0: runs twice"));
   EXPECT_THAT(with({f0, b0}, true),
               HasSubstr("0B0: needs the gradient of stage 1"));
-  EXPECT_THAT(with({send0}, false), HasSubstr("0SEND_F0: the data of this send"));
+  EXPECT_THAT(with({send0}, false),
+              HasSubstr("0SEND_F0: the data of this send"));
   EXPECT_THAT(with({f0}, false), HasSubstr("have not been read"));
 }
 

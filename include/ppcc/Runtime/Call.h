@@ -18,9 +18,8 @@ template <Stage S> struct Call {
     work.rank = rank;
   }
   void link(const Linked &linked) { found.resize(linked.maxEdges); }
-  [[gnu::always_inline]] inline void begin(const Operation &action,
-                                           const ActionDescriptor &doing,
-                                           uint32_t microbatch, uint16_t lane) {
+  void begin(const Operation &action, const ActionDescriptor &doing,
+             uint32_t microbatch, uint16_t lane) {
     operation = &action;
     descriptor = &doing;
     work.pipe = descriptor->label.pipe;
@@ -33,9 +32,7 @@ template <Stage S> struct Call {
   }
   /// Finds in `cells` what it reads, for each of which it calls `await`, until
   /// that gives false, and what it makes.
-  template <class WaitFor>
-  [[gnu::always_inline]] inline bool find(ValueCell<Value> *cells,
-                                          WaitFor await) {
+  template <class WaitFor> bool find(ValueCell<Value> *cells, WaitFor await) {
     ValueCell<Value> **into = found.data();
     const Ring *ring = descriptor->reads;
     for (; ring != descriptor->outputs; ++ring) {
@@ -44,9 +41,9 @@ template <Stage S> struct Call {
         return false;
     }
     outputs = into;
-    if (ring != descriptor->end)
-      *into++ = cells + ring++->at(work.microbatch);
-    end = ring == descriptor->end ? into : findMore(ring, cells, into);
+    for (; ring != descriptor->end; ++ring)
+      *into++ = cells + ring->at(work.microbatch);
+    end = into;
     return true;
   }
   ValueCell<Value> **reads() { return found.data(); }
@@ -65,7 +62,7 @@ template <Stage S> struct Call {
 
   /// Calls the function of the stage. Throws what that throws, and
   /// std::runtime_error when the stage has none.
-  [[gnu::always_inline]] inline void run(S &stage) {
+  void run(S &stage) {
     switch (operation->opcode) {
     case Opcode::Forward:
       return keepOutput(
@@ -98,14 +95,6 @@ template <Stage S> struct Call {
   }
 
 private:
-  [[gnu::noinline]] ValueCell<Value> **findMore(const Ring *ring,
-                                                ValueCell<Value> *cells,
-                                                ValueCell<Value> **into) const {
-    for (; ring != descriptor->end; ++ring)
-      *into++ = cells + ring->at(work.microbatch);
-    return into;
-  }
-
   /// The gradient of the output of the stage, summed over its readers.
   Value *gradient(S &stage) {
     ValueCell<Value> **held = reads();
@@ -128,19 +117,18 @@ private:
       throw std::runtime_error("it has no function `add`");
   }
 
-  [[gnu::always_inline]] inline void keep(ValueCell<Value> &held,
-                                          Value &&value) {
+  void keep(ValueCell<Value> &held, Value &&value) {
     held.readers = descriptor->readers;
-    replace(held.value, std::move(value));
+    held.value = std::move(value);
   }
-  [[gnu::always_inline]] inline void keepOutput(Value &&output) {
+  void keepOutput(Value &&output) {
     if (outputs == end)
       unroutedValue = std::move(output);
     else
       keep(**outputs, std::move(output));
   }
   /// One for all sources of the stage: each gets a copy, the last the value.
-  [[gnu::always_inline]] inline void keepGrads(Value &&gradient) {
+  void keepGrads(Value &&gradient) {
     if (outputs == end)
       return void(unroutedValue = std::move(gradient));
     ValueCell<Value> **held = outputs;

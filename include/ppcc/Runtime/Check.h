@@ -11,8 +11,7 @@ namespace ppcc::rt {
 
 namespace detail {
 
-template <class... Parts>
-[[noreturn, gnu::cold, gnu::noinline]] void refuse(const Parts &...parts) {
+template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
   throw Error(concat("bad program: ", parts...));
 }
 
@@ -70,15 +69,15 @@ inline void checkSites(const Program &program) {
   }
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void
-refuseRow(uint32_t rank, uint64_t number, const char *what, int64_t value) {
+[[noreturn]] inline void refuseRow(uint32_t rank, uint64_t number,
+                                   const char *what, int64_t value) {
   refuse(ofRow(rank, number), " has no ", what, ' ', value);
 }
 
 /// Says why a row cannot stand here.
-[[noreturn, gnu::cold, gnu::noinline]] inline void
-refuseOperation(const Program &program, uint32_t rank, const Wiring &wiring,
-                uint64_t number, Row row) {
+[[noreturn]] inline void refuseOperation(const Program &program, uint32_t rank,
+                                         const Wiring &wiring, uint64_t number,
+                                         Row row) {
   std::string what = ofRow(rank, number);
   if (!wiring.hosts(row.pipe, row.stage))
     refuse(what, " runs stage ", row.stage, ", which is on rank ",
@@ -95,7 +94,7 @@ inline void checkRow(const Program &program, uint32_t rank,
                      const Wiring &wiring, uint64_t number, const Row &row,
                      const Segment &segment) {
   auto require = [&](bool has, const char *what, int64_t value) {
-    if (!has) [[unlikely]]
+    if (!has)
       refuseRow(rank, number, what, value);
   };
   require(row.kind < program.kinds.size, "kind", row.kind);
@@ -114,7 +113,7 @@ inline void checkRow(const Program &program, uint32_t rank,
   }
   require(row.phase() < program.phases.size, "phase", row.phase());
   require(row.site < program.sites.size, "site", row.site);
-  if (wiring.find(row) == ActionDescriptor::none) [[unlikely]]
+  if (wiring.find(row) == ActionDescriptor::none)
     refuseOperation(program, rank, wiring, number, row);
 }
 

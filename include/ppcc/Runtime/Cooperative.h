@@ -9,80 +9,52 @@
 
 namespace ppcc::rt {
 
-/// The messages between the ranks of one thread. It knows which rank can go on.
+/// The messages between the ranks of one thread.
 template <class Value> class CooperativeNetwork {
 public:
   explicit CooperativeNetwork(uint32_t numRanks) : size(numRanks) {}
 
   /// What a rank runs on.
-  class Endpoint : public ChannelEnd<Value> {
+  class Endpoint {
   public:
     Endpoint(CooperativeNetwork &network, uint32_t rank)
-        : ChannelEnd<Value>(network.channels, rank, network.size),
-          network(network) {}
+        : network(network), self(rank) {}
 
-    [[gnu::always_inline]] inline void send(uint32_t to,
-                                            Message<Value> &&message) {
-      Channel<Value> &channel = this->channelTo(to);
-      channel.push(std::move(message));
-      network.wake(channel.receiverSleeps, to);
+    uint32_t rank() const { return self; }
+    uint32_t numRanks() const { return network.size; }
+    void send(uint32_t to, Message<Value> &&message) {
+      network.channels[{self, to}].push(std::move(message));
+      ++network.events;
     }
     void postReceive(uint32_t from, const Label &, size_t) {
-      if (!this->isRendezvous)
-        return;
-      Channel<Value> &channel = this->channelFrom(from);
-      channel.post();
-      network.wake(channel.senderSleeps, from);
+      network.channels[{from, self}].post();
+      ++network.events;
     }
-    [[gnu::always_inline]] inline bool
-    receive(uint32_t from, Message<Value> &into, milliseconds) {
-      Channel<Value> &channel = this->channelFrom(from);
+    bool receive(uint32_t from, Message<Value> &into, milliseconds) {
+      Channel<Value> &channel = network.channels[{from, self}];
       if (!channel.hasMessage())
-        return sleep(channel.receiverSleeps);
+        return false;
       channel.popInto(into);
       return true;
     }
     bool sendsMatched(uint32_t to, milliseconds) {
-      Channel<Value> &channel = this->channelTo(to);
-      return channel.isMatched() || sleep(channel.senderSleeps);
+      return network.channels[{self, to}].isMatched();
     }
     void finish(milliseconds) {}
     void fail(const std::string &) {}
 
   private:
-    static bool sleep(std::atomic<bool> &sleeps) {
-      sleeps.store(true, std::memory_order_relaxed);
-      return false;
-    }
-
     CooperativeNetwork &network;
+    uint32_t self;
   };
 
-  /// All ranks are to go on, where nothing is under way.
-  void wakeAll() {
-    for (uint32_t rank = 0; rank != size; ++rank)
-      awake.push() = rank;
-  }
-  /// The rank that is to go on, after those that were woken before; none when
-  /// no rank can.
-  std::optional<uint32_t> nextRank() {
-    if (awake.empty())
-      return std::nullopt;
-    return awake.take();
-  }
+  /// Sends and receives that were posted: what a blocked rank may wait for.
+  uint64_t numEvents() const { return events; }
 
 private:
-  /// Wakes a rank if it sleeps for what has just been done.
-  void wake(std::atomic<bool> &sleeps, uint32_t rank) {
-    if (!sleeps.load(std::memory_order_relaxed))
-      return;
-    sleeps.store(false, std::memory_order_relaxed);
-    awake.push() = rank;
-  }
-
   uint32_t size;
+  uint64_t events = 0;
   ChannelTable<Value> channels;
-  CircularQueue<uint32_t> awake;
 };
 
 /// All ranks of a job in this thread; `stages` holds the stage of each. Its
@@ -128,9 +100,14 @@ public:
     if (std::exchange(hasRun, true))
       for (Runner &runner : runners)
         runner.rewind();
-    network.wakeAll();
-    while (std::optional<uint32_t> rank = network.nextRank())
-      runners[*rank].step();
+    // In rounds, until one passes in which nobody does what others wait for.
+    uint64_t before;
+    do {
+      before = network.numEvents();
+      for (Runner &runner : runners)
+        if (!runner.hasEnded())
+          runner.step();
+    } while (network.numEvents() != before);
     std::string stuck;
     for (const Runner &runner : runners)
       if (!runner.hasEnded())

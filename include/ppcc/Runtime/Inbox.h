@@ -12,8 +12,11 @@ template <Stage S, Endpoint<typename S::Value> E> class Inbox {
 public:
   using Value = typename S::Value;
 
-  Inbox(ProgramCursor &cursor, S &stage, E &endpoint, const Options &options)
-      : cursor(cursor), stage(stage), endpoint(endpoint), options(options) {}
+  /// The recorder may be null.
+  Inbox(ProgramCursor &cursor, S &stage, E &endpoint, const Options &options,
+        Recorder *recorder)
+      : cursor(cursor), stage(stage), endpoint(endpoint), options(options),
+        recorder(recorder) {}
 
   /// The ranks that send, by their number.
   void link(const std::vector<uint32_t> &peers) {
@@ -22,9 +25,8 @@ public:
   }
 
   /// Posts the receive of what its label says, of `bytes` or of an unknown
-  /// size. A recorder notes it, if there is one.
-  [[gnu::always_inline]] inline void post(ValueCell<Value> &held, uint32_t row,
-                                          size_t bytes, Recorder *recorder) {
+  /// size.
+  void post(ValueCell<Value> &held, uint32_t row, size_t bytes) {
     Source &source = sources[held.source];
     source.post(held);
     try {
@@ -38,17 +40,16 @@ public:
 
   /// Waits until the value is here; with its whole batch, as one call posted
   /// it. False: it is not.
-  [[gnu::always_inline]] inline bool waitFor(ValueCell<Value> &held,
-                                             Recorder *recorder) {
+  bool waitFor(ValueCell<Value> &held) {
     while (held.readers == 0)
-      if (!completeFirst(sources[held.source], recorder))
+      if (!completeFirst(sources[held.source]))
         return false;
-    return !held.batch || waitForBatch(held, recorder);
+    return !held.batch || waitForBatch(held);
   }
   /// Waits for all that is posted of a rank.
-  bool waitForAll(uint32_t peerIndex, Recorder *recorder) {
+  bool waitForAll(uint32_t peerIndex) {
     while (sources[peerIndex].first)
-      if (!completeFirst(sources[peerIndex], recorder))
+      if (!completeFirst(sources[peerIndex]))
         return false;
     return true;
   }
@@ -80,11 +81,11 @@ private:
     }
   };
 
-  bool waitForBatch(ValueCell<Value> &held, Recorder *recorder) {
+  bool waitForBatch(ValueCell<Value> &held) {
     for (ValueCell<Value> *member = held.batch; member != &held;
          member = member->batch)
       while (member->readers == 0)
-        if (!completeFirst(sources[member->source], recorder))
+        if (!completeFirst(sources[member->source]))
           return false;
     for (ValueCell<Value> *member = &held; member;)
       member = std::exchange(member->batch, nullptr);
@@ -93,8 +94,7 @@ private:
 
   /// Ends the oldest receive from a rank, or lays aside what came before it;
   /// false when nothing is here.
-  [[gnu::always_inline]] inline bool completeFirst(Source &source,
-                                                   Recorder *recorder) {
+  bool completeFirst(Source &source) {
     ValueCell<Value> &held = *source.first;
     Label expected = held.label;
     if (recorder)
@@ -108,7 +108,7 @@ private:
     }
     if (recorder)
       recorder->received(source.rank);
-    if (held.label != expected) [[unlikely]] {
+    if (held.label != expected) {
       storeEarly(source, held, expected);
       return true;
     }
@@ -121,16 +121,15 @@ private:
   // Messages and what actions move have an order each; what comes before its
   // turn waits.
 
-  [[gnu::cold, gnu::noinline]] void
-  storeEarly(Source &source, ValueCell<Value> &held, const Label &expected) {
+  void storeEarly(Source &source, ValueCell<Value> &held,
+                  const Label &expected) {
     if (held.label.isMove() == expected.isMove())
       cursor.fail("rank ", source.rank, " sent ", cursor.text(held.label),
                   " where ", cursor.text(expected), " is received");
     source.early.push_back(std::move(held));
     held.label = expected;
   }
-  [[gnu::cold, gnu::noinline]] bool takeEarly(Source &source,
-                                              ValueCell<Value> &held) {
+  bool takeEarly(Source &source, ValueCell<Value> &held) {
     for (auto early = source.early.begin(); early != source.early.end();
          ++early)
       if (early->label == held.label) {
@@ -145,6 +144,7 @@ private:
   S &stage;
   E &endpoint;
   const Options &options;
+  Recorder *recorder;
   std::vector<Source> sources; ///< By the number of a partner.
 };
 

@@ -368,8 +368,8 @@ private:
     return row;
   }
   template <class... Parts>
-  [[noreturn, gnu::cold, gnu::noinline]] void
-  fail(const Operation &operation, const Parts &...parts) const {
+  [[noreturn]] void fail(const Operation &operation,
+                         const Parts &...parts) const {
     Row row = rowOf(operation);
     throw Error(rank, actionName(program, row), locationOf(program, row.site),
                 concat(parts...));

@@ -90,7 +90,7 @@ public:
 
   void send(uint32_t to, Message<Value> &&message) {
     Transfer &transfer = transfers.newSend(to);
-    replace(transfer.message.value, std::move(message.value));
+    transfer.message.value = std::move(message.value);
     Type type(Bytes<Value>::of(transfer.message.value));
     auto *post = isRendezvous ? MPI_Issend : MPI_Isend;
     check(post(type.data, type.count, type, int(to), tagOf(message.label),
@@ -102,7 +102,7 @@ public:
   void postReceive(uint32_t from, const Label &label, size_t bytes) {
     // What is posted takes the next message, so nothing may overtake a receive
     // that is not posted.
-    CircularQueue<Transfer> &posted = transfers.receives(from);
+    std::deque<Transfer> &posted = transfers.receives(from);
     bool inOrder = posted.empty() || posted.back().request != MPI_REQUEST_NULL;
     Transfer &transfer = transfers.newReceive(from, label);
     transfer.request = MPI_REQUEST_NULL;
@@ -111,11 +111,8 @@ public:
   }
 
   bool receive(uint32_t from, Message<Value> &into, milliseconds timeout) {
-    if (int64_t now = coarseNow(); now != lastPoll) {
-      lastPoll = now;
-      checkPeerFailure();
-    }
-    CircularQueue<Transfer> &posted = transfers.receives(from);
+    checkPeerFailure();
+    std::deque<Transfer> &posted = transfers.receives(from);
     Transfer &transfer = posted.front();
     Value &value = transfer.message.value;
     MPI_Status status;
@@ -125,14 +122,14 @@ public:
       waitUntil(timeout, [&] { return isDone(transfer.request, &status); });
     if (size_t bytes = sizeOf(status); bytes < Bytes<Value>::of(value).size())
       Bytes<Value>::resize(value, bytes);
-    if (status.MPI_TAG != tagOf(into.label)) [[unlikely]] {
+    if (status.MPI_TAG != tagOf(into.label)) {
       uint8_t slot = into.label.slot;
       into.label = labelOf(status.MPI_TAG);
       if (slot >= Label::firstMove)
         into.label.slot = slot;
     }
-    replace(into.value, std::move(value));
-    transfers.completeReceive(posted);
+    into.value = std::move(value);
+    posted.pop_front();
     return true;
   }
 
@@ -348,7 +345,7 @@ private:
   bool completeSends() {
     transfers.completeSends(
         [](MPI_Request &sent) { return isDone(sent); },
-        [&](Value &&value) { transfers.pool(std::move(value)); });
+        [&](Transfer &sent) { transfers.pool(std::move(sent.message.value)); });
     return transfers.sends.empty();
   }
 
@@ -415,7 +412,6 @@ private:
   int ownRank = 0, size = 0;
   uint32_t tagMask = 0; ///< Bits of a tag.
   bool failed = false, sawPeerFailure = false, isRendezvous = true;
-  int64_t lastPoll = 0; ///< By tick().
   Transfers<Value, MPI_Request> transfers;
 };
 

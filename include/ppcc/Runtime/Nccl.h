@@ -142,8 +142,8 @@ public:
       checkCuda(cudaStreamWaitEvent(lanes[0], transfer.request, 0),
                 "cudaStreamWaitEvent");
     into = std::move(transfer.message);
-    received.push() = {std::exchange(transfer.request, nullptr), into.label};
-    transfers.completeReceive(transfers.receives(from));
+    received.push_back({transfer.request, into.label});
+    transfers.receives(from).pop_front();
     return true;
   }
 
@@ -245,8 +245,7 @@ private:
     return job.channelTo(to, label.isMove());
   }
   Transfer &withEvent(Transfer &transfer) {
-    if (!transfer.request)
-      transfer.request = cuda.acquireEvent();
+    transfer.request = cuda.acquireEvent();
     return transfer;
   }
   void post(uint32_t to, NcclChannel &channel, Message<Value> &&message) {
@@ -266,13 +265,16 @@ private:
     auto isOver = [&](cudaEvent_t event) {
       return isCapturing ? atEnd : isDone(event);
     };
-    transfers.completeSends(isOver, [](Value &&) {});
+    transfers.completeSends(
+        isOver, [&](Transfer &sent) { cuda.releaseEvent(sent.request); });
   }
   /// Those that have come.
   void recycleReceiveEvents(bool atEnd = false) {
     while (!received.empty() &&
-           (isCapturing ? atEnd : isDone(received.front().event)))
-      cuda.releaseEvent(received.take().event);
+           (isCapturing ? atEnd : isDone(received.front().event))) {
+      cuda.releaseEvent(received.front().event);
+      received.pop_front();
+    }
   }
   [[noreturn]] void throwStalled() {
     recycleReceiveEvents();
@@ -311,7 +313,7 @@ private:
     cudaEvent_t event;
     Label label;
   };
-  CircularQueue<Received> received; ///< As far as it is not known to have come.
+  std::deque<Received> received; ///< As far as it is not known to have come.
   bool inBatch = false, isCapturing = false;
   bool deviceHung = false; ///< The device has not stopped after a failure.
 };

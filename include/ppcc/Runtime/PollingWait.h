@@ -5,24 +5,11 @@
 #include "ppcc/Runtime/Error.h"
 
 #include <chrono>
-#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace ppcc::rt {
-
-/// The time to a few milliseconds, as other clocks take longer to read than
-/// many a message waits.
-inline int64_t coarseNow() {
-#ifdef CLOCK_MONOTONIC_COARSE
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return now.tv_nsec;
-#else
-  return std::chrono::steady_clock::now().time_since_epoch() / milliseconds(4);
-#endif
-}
 
 /// Waits until `done` is true: tests it often, gives way now and then, and
 /// after some time pauses for 50 microseconds. Calls `listen` before it gives

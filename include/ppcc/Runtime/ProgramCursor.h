@@ -73,8 +73,8 @@ public:
     return false;
   }
   /// The same wait has thrown, which is being handled.
-  [[noreturn, gnu::cold, gnu::noinline]] void
-  rethrowWaitError(uint32_t other, const Label *message) const {
+  [[noreturn]] void rethrowWaitError(uint32_t other,
+                                     const Label *message) const {
     std::string awaited = describe(message, other);
     rethrow(timeoutMessage(awaited), awaited);
   }
@@ -98,7 +98,7 @@ public:
 
   /// At the end of all actions the device still waits for a message, of which
   /// this tells.
-  [[noreturn, gnu::cold]] void failStalled(const Label &message) {
+  [[noreturn]] void failStalled(const Label &message) {
     for (const Segment &segment : linked.loops)
       for (uint64_t i = 0; i != segment.rows; ++i) {
         const Operation &operation = linked.operations[segment.firstRow + i];
@@ -116,12 +116,11 @@ public:
   }
 
   template <class... Parts>
-  [[noreturn, gnu::cold]] void fail(const Parts &...parts) const {
+  [[noreturn]] void fail(const Parts &...parts) const {
     throw errorHere<Error>(concat(parts...));
   }
   /// Throws what a stage has thrown, with its place.
-  [[noreturn, gnu::cold, gnu::noinline]] void
-  rethrow(const std::exception_ptr &thrown) const {
+  [[noreturn]] void rethrow(const std::exception_ptr &thrown) const {
     try {
       std::rethrow_exception(thrown);
     } catch (...) {
@@ -166,9 +165,8 @@ private:
   /// Throws what is being handled, with the place of an action if there is one.
   /// `late` is said of a wait that was too long, `what` ahead of what others
   /// say.
-  [[noreturn, gnu::cold, gnu::noinline]] void
-  rethrow(const std::string &late, const std::string &what,
-          bool inAction = true) const {
+  [[noreturn]] void rethrow(const std::string &late, const std::string &what,
+                            bool inAction = true) const {
     try {
       throw;
     } catch (const Error &) {

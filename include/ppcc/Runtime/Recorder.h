@@ -1,12 +1,13 @@
 // Notes when each rank did what.
 #pragma once
 
-#include "ppcc/Runtime/CircularQueue.h"
 #include "ppcc/Runtime/Error.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <utility>
 #include <vector>
 
 namespace ppcc::rt {
@@ -47,36 +48,36 @@ public:
     isConcurrent = concurrent;
   }
 
-  [[gnu::noinline]] void computed(uint64_t row, uint32_t microbatch,
-                                  int64_t start, int64_t end) {
+  void computed(uint64_t row, uint32_t microbatch, int64_t start, int64_t end) {
     add(row, microbatch, start, end);
   }
   /// A send to a rank; `open`: sendsMatched() will say when it ends.
-  [[gnu::noinline]] void sent(uint64_t row, uint32_t microbatch, uint32_t to,
-                              int64_t start, bool open) {
+  void sent(uint64_t row, uint32_t microbatch, uint32_t to, int64_t start,
+            bool open) {
     if (open)
-      peer(to).sends.push() = static_cast<uint32_t>(events.size());
+      peer(to).sends.push_back(static_cast<uint32_t>(events.size()));
     add(row, microbatch, start, now());
   }
-  [[gnu::noinline]] void sendsMatched(uint32_t to) {
-    CircularQueue<uint32_t> &sends = peer(to).sends;
-    for (int64_t end = now(); !sends.empty();)
-      events[sends.take()].end = end;
+  void sendsMatched(uint32_t to) {
+    int64_t end = now();
+    for (uint32_t send : std::exchange(peer(to).sends, {}))
+      events[send].end = end;
   }
-  [[gnu::noinline]] void receivePosted(uint64_t row, uint32_t microbatch,
-                                       uint32_t from) {
-    peer(from).receives.push() = static_cast<uint32_t>(events.size());
+  void receivePosted(uint64_t row, uint32_t microbatch, uint32_t from) {
+    peer(from).receives.push_back(static_cast<uint32_t>(events.size()));
     add(row, microbatch, now(), TraceEvent::open);
   }
   /// The rank begins to wait for the oldest receive from another, or goes on
   /// waiting.
-  [[gnu::noinline]] void waitBegins(uint32_t from) {
+  void waitBegins(uint32_t from) {
     TraceEvent &event = events[peer(from).receives.front()];
     if (event.waited == 0)
       event.waited = now();
   }
-  [[gnu::noinline]] void received(uint32_t from) {
-    TraceEvent &event = events[peer(from).receives.take()];
+  void received(uint32_t from) {
+    std::deque<uint32_t> &receives = peer(from).receives;
+    TraceEvent &event = events[receives.front()];
+    receives.pop_front();
     event.end = now();
     event.waited = event.end - event.waited;
   }
@@ -101,8 +102,8 @@ private:
 
   struct Peer {
     uint32_t rank;
-    CircularQueue<uint32_t> sends,
-        receives; ///< Those under way, as places in events.
+    std::vector<uint32_t> sends;   ///< Those under way, as places in events,
+    std::deque<uint32_t> receives; ///< from the oldest on.
   };
 
   void add(uint64_t row, uint32_t microbatch, int64_t start, int64_t end) {

@@ -8,8 +8,7 @@
 // there, so that a retry repeats no computation. `isOpen` and `ran` keep a
 // retry from posting a receive twice.
 // Cost: one access to a ring for each value that an action reads or makes, and
-// one for each send or receive. The fast path runs items of one action when the
-// wait policy is Posted, no move is pending, and nothing is recorded.
+// one for each send or receive.
 //
 // Example: 1RECV_F0 1F0 with WaitPolicy::Posted. 1RECV_F0 posts a receive and
 // returns at once. 1F0 finds no value: step() returns Blocked. The next step()
@@ -41,7 +40,7 @@ public:
         options(options), linked(checked(program, rank, endpoint), rank),
         cursor(program, rank, linked, options.timeout),
         recorder(recorderOf(options, program, rank)),
-        inbox(cursor, stage, endpoint, this->options),
+        inbox(cursor, stage, endpoint, this->options, recorder),
         singleCall(program, rank) {}
   RankRunner(const RankRunner &) = delete;
 
@@ -107,7 +106,6 @@ public:
   void rewind() {
     cursor.rewind();
     pendingMoves.clear();
-    fastPathSize = canUseFastPath();
     if (recorder)
       recorder->begin(program.ranks[rank],
                       options.overlap == Overlap::Concurrent);
@@ -116,15 +114,9 @@ public:
   /// Goes on until a message that is not here, or the end. Throws Error.
   Progress step() {
     while (const Operation *item = cursor.next()) {
-      if (item->groupSize <= fastPathSize) [[likely]] {
-        if (!runSingle(*item, nullptr))
-          return Progress::Blocked;
-        cursor.advanceTo(item + 1);
-      } else {
-        if (!runItem(*item))
-          return Progress::Blocked;
-        cursor.advanceTo(item + item->groupSize);
-      }
+      if (!runItem(*item))
+        return Progress::Blocked;
+      cursor.advanceTo(item + item->groupSize);
     }
     return completeMoves(nullptr) ? Progress::Done : Progress::Blocked;
   }
@@ -172,49 +164,40 @@ private:
     return options.trace ? &options.trace->rank(rank) : nullptr;
   }
 
-  /// Whether nothing but what it reads holds up an action, and nobody records.
-  bool canUseFastPath() const {
-    return options.waitPolicy == WaitPolicy::Posted && pendingMoves.empty() &&
-           !recorder;
-  }
-
-  /// False when a message is not here; then it is to be called again.
-  [[gnu::always_inline]] inline bool runSingle(const Operation &item,
-                                               Recorder *recorder) {
+  bool runSingle(const Operation &item) {
     cursor.current = &item;
     if (item.opcode == Opcode::Receive) {
-      postReceive(item, recorder);
+      postReceive(item);
     } else if (item.opcode == Opcode::Send) {
-      send(item, recorder);
+      send(item);
     } else if (item.opcode >= Opcode::MoveOut) {
       move(item);
     } else {
       begin(singleCall, item, 0);
-      if (!findInputs(singleCall, recorder))
+      if (!findInputs(singleCall))
         return false;
-      execute(singleCall, recorder);
+      execute(singleCall);
       end(singleCall);
     }
     return true;
   }
 
-  /// The same of any item; of one that waits for more than what it reads.
-  [[gnu::noinline]] bool runItem(const Operation &item) {
+  /// False when a message is not here; then it is to be called again.
+  bool runItem(const Operation &item) {
     if (!isOpen && !ran && !completeMoves(&item))
       return false;
-    if (!ran &&
-        !(item.groupSize == 1 ? runSingle(item, recorder) : runGroup(item)))
+    if (!ran && !(item.groupSize == 1 ? runSingle(item) : runGroup(item)))
       return false;
     return options.waitPolicy == WaitPolicy::Posted || waitForMessages(item);
   }
   /// The same of a group.
-  [[gnu::noinline]] bool runGroup(const Operation &item) {
+  bool runGroup(const Operation &item) {
     Item group{&item, item.groupSize};
     if (!std::exchange(isOpen, true))
       beginGroup(group);
     for (size_t i = 0; i != numCalls; ++i) {
       cursor.current = calls[i].operation;
-      if (!findInputs(calls[i], recorder))
+      if (!findInputs(calls[i]))
         return false;
     }
     isOpen = false;
@@ -234,7 +217,7 @@ private:
     for (const Operation &member : group)
       if (member.opcode == Opcode::Send) {
         cursor.current = &member;
-        send(member, recorder);
+        send(member);
       }
     if constexpr (requires { endpoint.endBatch(); })
       if (numCalls == 0)
@@ -258,7 +241,7 @@ private:
     for (const Operation &member : group)
       if (member.opcode == Opcode::Receive) {
         cursor.current = &member;
-        ValueCell<Value> &held = postReceive(member, recorder);
+        ValueCell<Value> &held = postReceive(member);
         (last ? last->batch : first) = &held;
         last = &held;
       } else if (member.runsOnStage()) {
@@ -273,18 +256,16 @@ private:
 
   // Messages.
 
-  [[gnu::always_inline]] inline ValueCell<Value> &
-  postReceive(const Operation &operation, Recorder *recorder) {
+  ValueCell<Value> &postReceive(const Operation &operation) {
     uint32_t microbatch = cursor.microbatchOf(operation);
     ValueCell<Value> &held =
         cells[cursor.descriptorOf(operation).ring.at(microbatch)];
     held.label.microbatch = microbatch;
-    inbox.post(held, operation.row, stage.messageBytes(held.label), recorder);
+    inbox.post(held, operation.row, stage.messageBytes(held.label));
     return held;
   }
 
-  [[gnu::always_inline]] inline void send(const Operation &operation,
-                                          Recorder *recorder) {
+  void send(const Operation &operation) {
     const ActionDescriptor &descriptor = cursor.descriptorOf(operation);
     Label label = cursor.labelOf(operation);
     ValueCell<Value> &held = cells[descriptor.ring.at(label.microbatch)];
@@ -293,7 +274,7 @@ private:
     int64_t start = recorder ? Recorder::now() : 0;
     held.label = label;
     try {
-      if (held.readers != 1) [[unlikely]]
+      if (held.readers != 1)
         sendCopy(descriptor.rank, held);
       else
         post(descriptor.rank, indexOf(held), std::move(held));
@@ -301,15 +282,14 @@ private:
       cursor.rethrowWaitError(descriptor.rank, nullptr);
     }
     if (--held.readers == 0)
-      clear(held.value);
+      held.value = Value();
     if (recorder)
       recorder->sent(operation.row, label.microbatch, descriptor.rank, start,
                      options.waitPolicy == WaitPolicy::Rendezvous);
   }
 
   /// Others are still to read the value.
-  [[gnu::cold, gnu::noinline]] void sendCopy(uint32_t to,
-                                             const Message<Value> &held) {
+  void sendCopy(uint32_t to, const Message<Value> &held) {
     // A copy is made later than the value: nothing is known of when.
     if constexpr (std::is_copy_constructible_v<Value>)
       endpoint.send(to, Message<Value>(held));
@@ -338,7 +318,7 @@ private:
       cursor.current = &member;
       const ActionDescriptor &descriptor = cursor.descriptorOf(member);
       if (member.opcode == Opcode::Receive) {
-        if (!inbox.waitForAll(descriptor.peerIndex, recorder))
+        if (!inbox.waitForAll(descriptor.peerIndex))
           return false;
         continue;
       }
@@ -358,11 +338,11 @@ private:
   // What declared actions move between ranks.
 
   /// Sends it, or asks for it; then it is taken when something else needs it.
-  [[gnu::noinline]] void move(const Operation &operation) {
+  void move(const Operation &operation) {
     if (operation.opcode == Opcode::MoveIn)
       return postMove(operation);
     begin(singleCall, operation, 0);
-    executeOutlined(singleCall);
+    execute(singleCall);
     uint32_t to = cursor.descriptorOf(operation).rank;
     try {
       endpoint.send(to, Message<Value>{cursor.labelOf(operation),
@@ -376,11 +356,10 @@ private:
         pendingMoves.emplace_back(PendingMove{&operation, {}}).held;
     held.source = cursor.descriptorOf(operation).peerIndex;
     held.label = cursor.labelOf(operation);
-    fastPathSize = 0;
     size_t bytes = 0;
     if constexpr (requires { requires E::untagged; })
       bytes = stage.moveBytes(held.label);
-    inbox.post(held, operation.row, bytes, recorder);
+    inbox.post(held, operation.row, bytes);
   }
 
   /// Takes what was asked for the work of an item, or for any; false when it is
@@ -392,16 +371,15 @@ private:
         continue;
       }
       cursor.current = one->operation;
-      if (!inbox.waitFor(one->held, recorder))
+      if (!inbox.waitFor(one->held))
         return false;
       singleCall.begin(*one->operation, cursor.descriptorOf(*one->operation),
                        one->held.label.microbatch, 0);
       singleCall.unroutedValue = std::move(one->held.value);
-      executeOutlined(singleCall);
-      clear(singleCall.unroutedValue);
+      execute(singleCall);
+      singleCall.unroutedValue = Value();
       one = pendingMoves.erase(one);
     }
-    fastPathSize = canUseFastPath();
     return true;
   }
   bool isNeededBy(const PendingMove &one, Item item) const {
@@ -418,39 +396,33 @@ private:
 
   // Computation.
 
-  [[gnu::always_inline]] inline void
-  begin(Call &call, const Operation &operation, size_t lane) {
+  void begin(Call &call, const Operation &operation, size_t lane) {
     call.begin(operation, cursor.descriptorOf(operation),
                cursor.microbatchOf(operation), static_cast<uint16_t>(lane));
   }
   /// Finds what an action reads and makes; false when not all is here.
-  [[gnu::always_inline]] inline bool findInputs(Call &call,
-                                                Recorder *recorder) {
-    return call.find(cells.get(), [&](ValueCell<Value> &held)
-                                      __attribute__((always_inline)) {
-                                        return inbox.waitFor(held, recorder);
-                                      });
+  bool findInputs(Call &call) {
+    return call.find(cells.get(), [&](ValueCell<Value> &held) {
+      return inbox.waitFor(held);
+    });
   }
 
-  [[gnu::always_inline]] inline void execute(Call &call, Recorder *recorder) {
+  void execute(Call &call) {
+    cursor.current = call.operation;
     try {
-      runTimed(call, recorder);
+      runTimed(call);
     } catch (...) {
       cursor.current = call.operation; // Another half may have run since.
       cursor.rethrow(std::current_exception());
     }
-    record(call, recorder);
+    record(call);
   }
 
-  [[gnu::noinline]] void executeOutlined(Call &call) {
-    cursor.current = call.operation;
-    execute(call, recorder);
-  }
   void executeMembers() {
     if (numCalls > 1 && options.overlap == Overlap::Concurrent)
       return executeConcurrently();
     for (size_t i = 0; i != numCalls; ++i)
-      executeOutlined(calls[i]);
+      execute(calls[i]);
   }
   /// Of a forward and a backward, what the stage does with both; false when it
   /// leaves them to the engine.
@@ -475,7 +447,7 @@ private:
         return [&, isForward] {
           for (size_t i = 0; i != numCalls; ++i)
             if ((&calls[i] == forward) == isForward) {
-              executeOutlined(calls[i]);
+              execute(calls[i]);
               ++ran;
             }
         };
@@ -495,7 +467,7 @@ private:
     threadPool->run(numCalls, [&](size_t i) {
       Call &call = calls[i];
       try {
-        runTimed(call, recorder);
+        runTimed(call);
       } catch (...) {
         call.failure = std::current_exception();
       }
@@ -504,27 +476,27 @@ private:
       cursor.current = calls[i].operation;
       if (calls[i].failure)
         cursor.rethrow(std::exchange(calls[i].failure, nullptr));
-      record(calls[i], recorder);
+      record(calls[i]);
     }
   }
 
-  [[gnu::always_inline]] inline void runTimed(Call &call, Recorder *recorder) {
+  void runTimed(Call &call) {
     if (recorder)
       call.started = Recorder::now();
     call.run(stage);
     if (recorder)
       call.ended = Recorder::now();
   }
-  static void record(const Call &call, Recorder *recorder) {
+  void record(const Call &call) {
     if (recorder)
       recorder->computed(call.operation->row, call.work.microbatch,
                          call.started, call.ended);
   }
 
   /// An action has run: what it read can go.
-  [[gnu::always_inline]] inline void end(Call &call) {
+  void end(Call &call) {
     if (call.outputs == call.end)
-      clear(call.unroutedValue);
+      call.unroutedValue = Value();
     if constexpr (requires { endpoint.recordProduced(size_t(0), uint16_t(0)); })
       for (ValueCell<Value> **held = call.outputs; held != call.end; ++held)
         cursor.withErrorContext(
@@ -536,13 +508,13 @@ private:
   }
 
   /// An action has read the value.
-  [[gnu::always_inline]] inline void read(ValueCell<Value> &held) {
+  void read(ValueCell<Value> &held) {
     if (--held.readers != 0)
       return;
     if constexpr (requires { endpoint.recycle(std::move(held.value)); })
       if (held.source != held.none)
         endpoint.recycle(std::move(held.value));
-    clear(held.value);
+    held.value = Value();
   }
 
   const Program &program;
@@ -557,8 +529,6 @@ private:
 
   bool isOpen = false; ///< A group has begun.
   bool ran = false;    ///< The item has, and its messages are awaited.
-  uint16_t fastPathSize =
-      0; ///< Items with more members wait for more than messages.
 
   std::unique_ptr<ValueCell<Value>[]> cells;
   std::list<PendingMove>

@@ -65,9 +65,7 @@ public:
   bool empty() const { return held.empty(); }
   const Value &operator[](size_t i) const { return held[i]->value; }
   /// The value itself when nobody else is to read it, else a copy.
-  [[gnu::always_inline]] inline Value take(size_t i) const {
-    return held[i]->take();
-  }
+  Value take(size_t i) const { return held[i]->take(); }
 
 private:
   std::span<ValueCell<Value> *const> held;

@@ -1,11 +1,12 @@
 // The messages that a library has under way, and the memory of those that came.
 #pragma once
 
-#include "ppcc/Runtime/CircularQueue.h"
 #include "ppcc/Runtime/Error.h"
 #include "ppcc/Runtime/Stage.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 
 namespace ppcc::rt {
 
@@ -31,49 +32,38 @@ template <class Value, class Request> class Transfers {
 public:
   using Transfer = rt::Transfer<Value, Request>;
 
-  CircularQueue<Transfer> sends;
-  /// Those of a source, which stay there until another one is asked for.
-  CircularQueue<Transfer> &receives(uint32_t from) {
-    if (from >= sources.size()) [[unlikely]]
-      sources.resize(from + 1);
-    return sources[from];
-  }
+  std::deque<Transfer> sends;
+  std::deque<Transfer> &receives(uint32_t from) { return sources[from]; }
 
   Transfer &newSend(uint32_t to) {
-    Transfer &transfer = sends.push();
+    Transfer &transfer = sends.emplace_back();
     transfer.peer = to;
     return transfer;
   }
   /// In memory of the pool if there is any.
   Transfer &newReceive(uint32_t from, const Label &label) {
-    Transfer &transfer = receives(from).push();
+    Transfer &transfer = receives(from).emplace_back();
     transfer.peer = from;
     transfer.message.label = label;
     maxInUse = std::max(maxInUse, ++inUse);
     if (!buffers.empty()) {
-      replace(transfer.message.value, std::move(buffers.back()));
+      transfer.message.value = std::move(buffers.back());
       buffers.pop_back();
     }
     return transfer;
   }
-  /// The oldest receive of a source has ended, and its value is taken.
-  void completeReceive(CircularQueue<Transfer> &receives) {
-    clear(receives.front().message.value);
-    receives.pop();
-  }
-  /// Ends the sends from the oldest as far as they are `done`; `end` gets their
-  /// values.
+  /// Ends the sends from the oldest as far as they are `done`; `end` gets each.
   template <class Done, class End> void completeSends(Done done, End end) {
     while (!sends.empty() && done(sends.front().request)) {
-      end(std::move(sends.front().message.value));
-      clear(sends.front().message.value);
-      sends.pop();
+      end(sends.front());
+      sends.pop_front();
     }
   }
   /// Whether all sends to a rank are `done`.
   template <class Done> bool allSent(uint32_t to, Done done) {
-    return sends.all(
-        [&](Transfer &sent) { return sent.peer != to || done(sent.request); });
+    return std::ranges::all_of(sends, [&](Transfer &sent) {
+      return sent.peer != to || done(sent.request);
+    });
   }
 
   /// What was received has been read.
@@ -89,7 +79,7 @@ public:
   void clearPool() { buffers.clear(); }
 
 private:
-  std::vector<CircularQueue<Transfer>> sources;
+  std::map<uint32_t, std::deque<Transfer>> sources;
   std::vector<Value> buffers; ///< The pool.
   size_t inUse = 0, maxInUse = 0;
 };

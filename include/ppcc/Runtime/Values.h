@@ -3,7 +3,6 @@
 
 #include "ppcc/Runtime/Program.h"
 
-#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -22,43 +21,13 @@ struct Label {
   /// ranks, of stage `from`.
   static constexpr uint8_t firstMove = 8;
   bool isMove() const { return slot >= firstMove; }
-  bool operator==(const Label &other) const {
-    return microbatch == other.microbatch &&
-           std::memcmp(this, &other, offsetof(Label, to) + sizeof to) == 0;
-  }
+  bool operator==(const Label &) const = default;
 };
-
-/// Puts a value in the place of another. Types with memory of their own are
-/// quicker to construct than to assign.
-template <class Value>
-[[gnu::always_inline]] inline void replace(Value &old, Value &&value) {
-  if constexpr (std::is_nothrow_move_constructible_v<Value>) {
-    std::destroy_at(&old);
-    std::construct_at(&old, std::move(value));
-  } else {
-    old = std::move(value);
-  }
-}
-/// Leaves no value behind.
-template <class Value> [[gnu::always_inline]] inline void clear(Value &old) {
-  if constexpr (std::is_nothrow_default_constructible_v<Value>) {
-    std::destroy_at(&old);
-    std::construct_at(&old);
-  } else {
-    old = Value();
-  }
-}
 
 /// A value on its way between ranks.
 template <class Value> struct Message {
   Label label;
   Value value;
-
-  /// Gives up what it was.
-  [[gnu::always_inline]] inline void assign(Label other, Value &&moved) {
-    label = other;
-    replace(value, std::move(moved));
-  }
 };
 
 /// Items by microbatch, of which T() is none. Each lies in the cell of a ring
@@ -104,7 +73,7 @@ private:
   };
   static constexpr size_t maxCells = size_t(1) << 22;
 
-  [[gnu::cold]] void grow() {
+  void grow() {
     if (size() == maxCells)
       throw std::runtime_error("holds microbatches too far from each other");
     auto old = std::exchange(cells, std::make_unique<Cell[]>(2 * size()));
@@ -136,7 +105,7 @@ template <class Value> struct alignas(64) ValueCell : Message<Value> {
   static constexpr uint32_t none = ~uint32_t(0);
 
   /// The value itself when nobody else is to read it, else a copy.
-  [[gnu::always_inline]] inline Value take() {
+  Value take() {
     if constexpr (std::is_copy_constructible_v<Value>)
       if (readers > 1)
         return this->value;
