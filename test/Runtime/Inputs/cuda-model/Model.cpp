@@ -123,10 +123,14 @@ std::deque<model::TracedOperation> trace;
 std::map<int, int> waitsOfRanks;
 int hosts = 0; ///< Ranks that have not ended.
 bool isBroken = false;
+bool toleratesFaults = false;
 thread_local Device *here = nullptr;
+thread_local bool cudaFails = false;
 thread_local Operation *running = nullptr;
 
 void report(const std::string &text) {
+  if (toleratesFaults)
+    return;
   if (!isBroken)
     reports.push_back(text);
   isBroken = true;
@@ -172,6 +176,7 @@ struct FakeComm {
   OperationPtr last;
   bool aborted = false;
   int numSplits = 0;
+  ncclResult_t error = ncclSuccess;
 };
 
 namespace {
@@ -446,7 +451,7 @@ void detectDeadlock() {
   int waiting = 0;
   for (auto &[rank, device] : devices)
     waiting += device->waitsAt == progress;
-  if (waiting != hosts || isBroken)
+  if (waiting != hosts || isBroken || toleratesFaults)
     return;
   std::string text = "nothing can go on:";
   for (auto &[rank, device] : devices)
@@ -531,6 +536,19 @@ std::string nameOf(const End &end) {
   }
 }
 
+/// Nobody meets the ends of an operation that was aborted.
+void withdraw(World &world, const std::vector<End> &ends) {
+  auto isOne = [&](const End *end) {
+    return std::any_of(ends.begin(), ends.end(),
+                       [&](const End &own) { return &own == end; });
+  };
+  for (auto *byPair : {&world.sends, &world.receives})
+    for (auto &[pair, queue] : *byPair)
+      std::erase_if(queue, isOne);
+  for (auto &[rank, queue] : world.gathers)
+    std::erase_if(queue, isOne);
+}
+
 /// Issues the ends of a group that are of one communicator and stream.
 void launch(ncclComm_t comm, FakeStream &stream,
             const std::vector<End> &given) {
@@ -556,6 +574,8 @@ void launch(ncclComm_t comm, FakeStream &stream,
       progress += isMessage ? match(world, pair) : gather(world);
     }
     posted = true;
+    if (comm->aborted)
+      withdraw(world, *ends);
     return comm->aborted || std::all_of(ends->begin(), ends->end(),
                                         [](const End &end) { return end.met; });
   };
@@ -649,6 +669,12 @@ void model::traceRank(int rank) {
   trace.clear();
 }
 const std::deque<model::TracedOperation> &model::traced() { return trace; }
+void model::tolerateFaults() { toleratesFaults = true; }
+void model::breakComm(ncclComm_t comm) {
+  std::lock_guard lock(mutex);
+  comm->error = ncclRemoteError;
+}
+void model::breakCuda() { cudaFails = true; }
 void model::kernel(cudaStream_t stream, std::function<bool()> body) {
   std::lock_guard lock(mutex);
   issueOrCapture(*stream, "a kernel", [body](const OperationPtr &self) {
@@ -662,10 +688,11 @@ void model::kernel(cudaStream_t stream, std::function<bool()> body) {
 extern "C" {
 
 const char *cudaGetErrorString(cudaError_t) {
-  return "the model has found a fault";
+  return cudaFails ? "a CUDA error" : "the model has found a fault";
 }
-const char *ncclGetErrorString(ncclResult_t) {
-  return "the model has found a fault";
+const char *ncclGetErrorString(ncclResult_t code) {
+  return code == ncclRemoteError ? "remote process exited"
+                                 : "the model has found a fault";
 }
 
 cudaError_t cudaMalloc(void **data, size_t size) {
@@ -865,7 +892,18 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   state->clock = stream->captured;
   return status();
 }
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,
+                               void *data) {
+  std::lock_guard lock(mutex);
+  issueOrCapture(*stream, "a host function", [=](const OperationPtr &) {
+    function(data);
+    return true;
+  });
+  return status();
+}
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (cudaFails)
+    return cudaErrorLaunchFailure;
   std::lock_guard lock(mutex);
   refuseOpenGroup("cudaEventQuery");
   refuseCapture("cudaEventQuery");
@@ -935,15 +973,18 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int colour, int, ncclComm_t *made,
   std::map<int, int> &colours = world.colours[number];
   colours[comm->rank] = colour;
   ++progress;
-  while (runReady(), int(colours.size()) != world.size && !isBroken) {
+  while (runReady(),
+         int(colours.size()) != world.size && !isBroken && !comm->aborted) {
     detectDeadlock();
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
   }
   here->waitsAt = ~uint64_t(0);
-  if (colour == NCCL_SPLIT_NOCOLOR || isBroken)
-    return isBroken ? ncclInternalError : ncclSuccess;
+  if (isBroken || comm->aborted)
+    return ncclInternalError;
+  if (colour == NCCL_SPLIT_NOCOLOR)
+    return ncclSuccess;
   World *&part = world.parts[{number, colour}];
   if (!part)
     part = newWorld();
@@ -965,9 +1006,9 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   comm->aborted = true; // What is under way may still look at it.
   return ncclSuccess;
 }
-ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t *result) {
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
   std::lock_guard lock(mutex);
-  *result = isBroken ? ncclInternalError : ncclSuccess;
+  *result = isBroken ? ncclInternalError : comm->error;
   return ncclSuccess;
 }
 ncclResult_t ncclCommCount(ncclComm_t comm, int *size) {

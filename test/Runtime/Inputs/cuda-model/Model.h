@@ -37,6 +37,14 @@ void dropWait(int rank, int number);
 /// How many it had in the last run.
 int numWaits(int rank);
 
+/// For tests of failures: nothing is reported, hosts may wait as long as they
+/// like, and the ends of what aborted communicators carried are left open.
+void tolerateFaults();
+/// From now on the state of the communicator is a remote error.
+void breakComm(ncclComm_t comm);
+/// From now on what this thread asks of an event fails.
+void breakCuda();
+
 /// An operation of a rank that is traced: what it is directly behind, and what
 /// it touches. For those who judge the model.
 struct TracedOperation {

@@ -1,5 +1,5 @@
 // The part of NCCL that the tests of Nccl.h need, between the threads of one
-// process: see Fake.cpp.
+// process: see Model.cpp.
 #pragma once
 
 #include "cuda_runtime_api.h"
@@ -45,7 +45,4 @@ ncclResult_t ncclReduceScatter(const void *, void *, size_t, ncclDataType_t,
                                ncclRedOp_t, ncclComm_t, cudaStream_t);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
-
-/// Not of NCCL: from now on the communicator's state is a remote error.
-void fakeNcclBreak(ncclComm_t);
 }

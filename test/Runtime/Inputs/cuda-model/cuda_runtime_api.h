@@ -1,5 +1,5 @@
 // The part of the CUDA runtime that the tests of Nccl.h need, for a machine
-// without a GPU: see Fake.cpp.
+// without a GPU: see Model.cpp.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,4 @@ cudaError_t cudaEventDestroy(cudaEvent_t);
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
 cudaError_t cudaEventQuery(cudaEvent_t);
 cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t, void *);
-
-/// Not of CUDA: from now on what this thread asks of an event fails.
-void fakeCudaBreak();
 }
