@@ -629,11 +629,12 @@ private:
     return true;
   }
 
-  Form counter(Builtin id, KindId kind, const std::optional<ChunkArg> &arg,
-               SourceRange place) override {
+  AbstractValue counterValue(Builtin id, KindId kind,
+                             const std::optional<ChunkArg> &arg,
+                             SourceRange place) override {
     if (id == Builtin::Ranks)
-      return free.numRanks;
-    return *counterOf(id, kind, arg, place);
+      return {.i = free.numRanks};
+    return {.i = *counterOf(id, kind, arg, place)};
   }
 
   const Schedule &schedule;

@@ -497,14 +497,15 @@ private:
     return true;
   }
 
-  Affine counter(Builtin id, KindId kind, const std::optional<ChunkArg> &arg,
-                 SourceRange place) override {
+  AbstractValue counterValue(Builtin id, KindId kind,
+                             const std::optional<ChunkArg> &arg,
+                             SourceRange place) override {
     if (id == Builtin::Ranks && sample)
-      return sample->program.numRanks;
+      return {.i = sample->program.numRanks};
     if (id == Builtin::Ranks)
       stop(Kind::Undecided, place,
            "the head of the schedule depends on the rank");
-    return *counterOf(id, kind, arg, place);
+    return {.i = *counterOf(id, kind, arg, place)};
   }
 
   static constexpr uint32_t noSegment = 0xFFFFFFFF;

@@ -50,12 +50,6 @@ std::string Evaluator::text(Type type, Value value, size_t maxElements) const {
   }
 }
 
-const LayerCounts *Evaluator::layersAt(SourceRange range) {
-  if (!layers)
-    refuse<diag::NoLayout>(range, "layout");
-  return layers ? &*layers : nullptr;
-}
-
 Value Evaluator::counterValue(Builtin id, KindId kind,
                               const std::optional<ChunkArg> &chunk,
                               SourceRange range) {

@@ -91,9 +91,9 @@ protected:
   using LoopBody = function_ref<void(const Number &)>;
 
   /// The value of a counter, such as `issued(F, c)`.
-  virtual Number counter(Builtin id, KindId kind,
-                         const std::optional<sema::ChunkArg> &arg,
-                         SourceRange place) = 0;
+  virtual AbstractValue counterValue(Builtin id, KindId kind,
+                                     const std::optional<sema::ChunkArg> &arg,
+                                     SourceRange place) = 0;
   virtual void loop(const ast::Stmt *stmt, const Number &iterations,
                     LoopBody runBody) = 0;
 
@@ -128,16 +128,6 @@ private:
                  : op == BinaryOp::Div ? numbers.quotient(a, b, at)
                                        : numbers.remainder(a, b, at)};
   }
-  AbstractValue counterValue(Builtin id, KindId kind,
-                             const std::optional<sema::ChunkArg> &chunk,
-                             SourceRange range) {
-    return {.i = counter(id, kind, chunk, range)};
-  }
-  const sema::LayerCounts *layersAt(SourceRange range) {
-    if (!this->layers)
-      AbstractDomain::refuse(false, range, "it asks for the layout");
-    return &*this->layers;
-  }
   template <class Iteration>
   bool runLoop(const ast::Stmt *stmt, const Number &from, const Number &to,
                const Iteration &iteration) {
@@ -150,8 +140,9 @@ private:
   }
   template <diag::Id id, class... Args>
   [[noreturn]] AbstractValue invalid(SourceRange range, Args &&...) {
-    AbstractDomain::refuse(true, range,
+    AbstractDomain::refuse(id != diag::NoLayout, range,
                            id == diag::DivisionByZero ? "it divides by zero"
+                           : id == diag::NoLayout     ? "it asks for the layout"
                            : id == diag::EmptyList    ? "the list is empty"
                            : id == diag::NotInList
                                ? "the list has no such element"

@@ -69,7 +69,6 @@ private:
                    int64_t rhs);
   Value counterValue(Builtin id, KindId kind,
                      const std::optional<ChunkArg> &chunk, SourceRange range);
-  const LayerCounts *layersAt(SourceRange range);
   template <class Iteration>
   bool runLoop(const ast::Stmt *, int64_t from, int64_t to,
                const Iteration &iteration) {

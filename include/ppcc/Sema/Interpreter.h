@@ -52,7 +52,6 @@ private:
 /// - constant(number, range, what): the number as an integer;
 /// - counterValue(id, kind, chunk, range): that of the rank;
 /// - runLoop(stmt, from, to, iteration): runs the iterations;
-/// - layersAt(range): the layers of stages, or null;
 /// - notify(name, type, value): of the value of a name;
 /// - failed(): whether an error was reported, so that values mean nothing. A
 ///   domain may throw instead;
@@ -432,9 +431,8 @@ private:
 
   Value layout(const ast::CallExpr *expr) {
     char letter = static_cast<char>(module.exprs[expr->args[0]->id].index);
-    const LayerCounts *layers = self().layersAt(expr->range);
     if (!layers)
-      return {.i = 0};
+      return self().template invalid<diag::NoLayout>(expr->range, "layout");
     if (expr->args.size() == 1)
       return {.i = layers->total(letter)};
     int64_t stage = evalInRange(expr->args[1], "the stage", 0,
