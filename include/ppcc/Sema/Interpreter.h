@@ -420,11 +420,11 @@ private:
       return self().template invalid<diag::EmptyList>(expr->range,
                                                       expr->callee.text);
     Value best = values.front();
+    bool isMin = id == Builtin::Min;
     for (const Value &other : values.drop_front())
-      if (bool isLess = type(expr) == Type::Float
-                            ? other.f < best.f
-                            : self().isLess(other.i, best.i, expr->range);
-          isLess == (id == Builtin::Min))
+      if (type(expr) == Type::Float
+              ? (isMin ? other.f < best.f : best.f < other.f)
+              : self().isLess(other.i, best.i, expr->range) == isMin)
         best = other;
     return best;
   }
