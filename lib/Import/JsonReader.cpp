@@ -295,6 +295,8 @@ bool JsonReader::hasKey(StringRef key) {
     found |= name == key;
     found ? ahead.stop() : void(ahead.rawValue());
   });
+  if (!found && !ahead.isOpen)
+    stop(); // It has been reported.
   return found;
 }
 

@@ -80,7 +80,8 @@ public:
   char peek();
   /// Passes over any value.
   void skip();
-  /// Whether the next value is an object with this key. Takes nothing.
+  /// Whether the next value is an object with this key. Takes nothing, unless a
+  /// mistake comes first.
   bool hasKey(StringRef key);
   /// An integer; one that does not fit is the largest or smallest that does.
   std::optional<int64_t> integer();
