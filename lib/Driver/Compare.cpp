@@ -278,15 +278,7 @@ void printJson(ArrayRef<Row> rows, raw_ostream &out) {
     for (const Row &row : rows)
       json.object([&] {
         json.attribute("schedule", llvm::json::fixUTF8(row.schedule));
-        json.attributeObject("params", [&] {
-          for (const ProgramParam &param : row.params) {
-            auto value = llvm::json::parse(param.value);
-            json.attribute(llvm::json::fixUTF8(param.name),
-                           value ? *value : llvm::json::fixUTF8(param.value));
-            if (!value)
-              llvm::consumeError(value.takeError());
-          }
-        });
+        writeParams(json, row.params);
         for (auto [name, figure] : llvm::zip(metricNames, row.metrics)) {
           std::string key = name;
           std::replace(key.begin(), key.end(), ' ', '_');

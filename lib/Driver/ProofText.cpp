@@ -111,15 +111,7 @@ void ppcc::writeProofHead(llvm::json::OStream &json, StringRef format,
   json.attribute("format", format);
   json.attribute("version", 1);
   json.attribute("schedule", schedule);
-  json.attributeObject("params", [&] {
-    for (const ProgramParam &param : params) {
-      auto value = llvm::json::parse(param.value);
-      json.attribute(param.name,
-                     value ? *value : llvm::json::Value(param.value));
-      if (!value)
-        llvm::consumeError(value.takeError());
-    }
-  });
+  writeParams(json, params);
   json.attribute("for", free);
   json.attributeArray("transports", [&] {
     for (const std::string &transport : transports)

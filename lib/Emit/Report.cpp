@@ -242,14 +242,7 @@ struct ReportJson : ReportInput {
       json.attribute("format", "ppcc.report");
       json.attribute("version", 1);
       json.attribute("schedule", llvm::json::fixUTF8(program.name()));
-      json.attributeObject("params", [&] {
-        for (const ProgramParam &param : program.params())
-          if (std::string name = llvm::json::fixUTF8(param.name);
-              isJsonLiteral(param))
-            raw(name, param.value);
-          else
-            json.attribute(name, llvm::json::fixUTF8(param.value));
-      });
+      writeParams(json, program.params());
       json.attribute("transport", timed.transport);
       json.attribute("runtimes",
                      timed.transport == "none" ? "" : transport.runtimes);
@@ -374,6 +367,20 @@ static void emitTimed(const Program &program, raw_ostream &out,
   const Transport &transport = context.options.transport;
   if (auto *timed = Analyses(program).timedRun(transport, context.diags))
     Printer{{program, *timed, transport}, out}.print();
+}
+
+void ppcc::writeParams(llvm::json::OStream &json,
+                       ArrayRef<ProgramParam> params) {
+  json.attributeObject("params", [&] {
+    for (const ProgramParam &param : params) {
+      json.attributeBegin(llvm::json::fixUTF8(param.name));
+      if (isJsonLiteral(param))
+        json.rawValue(param.value);
+      else
+        json.value(llvm::json::fixUTF8(param.value));
+      json.attributeEnd();
+    }
+  });
 }
 
 void ppcc::emitReport(const Program &program, raw_ostream &out,

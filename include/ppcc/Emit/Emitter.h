@@ -6,6 +6,10 @@
 #include "ppcc/IR/Text.h"
 #include "ppcc/IR/Transport.h"
 
+namespace llvm::json {
+class OStream;
+} // namespace llvm::json
+
 namespace ppcc {
 
 namespace proof {
@@ -99,6 +103,10 @@ void emitPage(ArrayRef<PageRun> runs, raw_ostream &out, EmitContext &context);
 /// False after a diagnostic, with nothing written.
 bool emitProgram(const Emitter &emitter, const Program &program,
                  raw_ostream &out, EmitContext &context);
+
+/// Writes the key `params`: numbers and booleans as they are written, the rest
+/// as strings.
+void writeParams(llvm::json::OStream &json, ArrayRef<ProgramParam> params);
 
 /// Writes programs for all values of a parameter, one of which exists, as JSON:
 /// docs/every-m.md.
