@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mpi.h>
+#include <numeric>
 
 namespace ppcc::rt {
 
@@ -167,58 +168,30 @@ public:
   }
 
   /// Brings what all ranks recorded to rank 0. Collective, after runs that
-  /// went well. Times of other machines are put right by the difference of the
-  /// clocks, which is known to half of the shortest of some round trips.
+  /// went well. Times are put right by the difference of the clocks, which is
+  /// known to half of the shortest of some round trips.
   void gather(Trace &trace) {
-    static constexpr int roundTrips = 16;
     if (trace.numRanks() != numRanks())
       throw Error(concat("the trace is for ", trace.numRanks(),
                          " ranks, the communicator has ", size));
+    std::vector<int64_t> ahead = clockOffsets();
     MPI_Datatype record;
     MPI_Type_contiguous(sizeof(TraceEvent), MPI_BYTE, &record);
     MPI_Type_commit(&record);
-    std::vector<bool> sameMachine = ranksOfThisMachine();
-    if (ownRank != 0) {
-      const Recorder &own = trace.rank(rank());
-      for (int i = 0; i != roundTrips; ++i) {
-        MPI_Recv(nullptr, 0, MPI_BYTE, 0, traceTag, comm, MPI_STATUS_IGNORE);
-        int64_t time = Recorder::now();
-        MPI_Send(&time, 1, MPI_INT64_T, 0, traceTag, comm);
-      }
-      char concurrent = own.concurrent();
-      MPI_Send(&concurrent, 1, MPI_CHAR, 0, traceTag, comm);
-      MPI_Send(own.all().data(), int(own.all().size()), record, 0, traceTag,
-               comm);
-    }
+    const Recorder &own = trace.rank(rank());
+    int count = int(own.all().size());
+    std::vector<int> counts(numRanks()), starts(numRanks());
+    MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm);
+    std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
+    std::vector<TraceEvent> all(
+        ownRank == 0 ? size_t(starts.back() + counts.back()) : 0);
+    MPI_Gatherv(own.all().data(), count, record, all.data(), counts.data(),
+                starts.data(), record, 0, comm);
     for (int from = 1; ownRank == 0 && from != size; ++from) {
-      int64_t shortest = INT64_MAX, ahead = 0;
-      for (int i = 0; i != roundTrips; ++i) {
-        int64_t start = Recorder::now(), there;
-        MPI_Send(nullptr, 0, MPI_BYTE, from, traceTag, comm);
-        MPI_Recv(&there, 1, MPI_INT64_T, from, traceTag, comm,
-                 MPI_STATUS_IGNORE);
-        int64_t took = Recorder::now() - start;
-        if (took < shortest) {
-          shortest = took;
-          ahead = there - (start + took / 2);
-        }
-      }
-      // One machine has one clock, unless what was measured says otherwise:
-      // containers may set theirs apart.
-      if (sameMachine[size_t(from)] && std::abs(ahead) <= shortest / 2 + 1)
-        ahead = 0;
-      char concurrent;
-      MPI_Recv(&concurrent, 1, MPI_CHAR, from, traceTag, comm,
-               MPI_STATUS_IGNORE);
-      MPI_Status status;
-      MPI_Probe(from, traceTag, comm, &status);
-      int count;
-      MPI_Get_count(&status, record, &count);
-      std::vector<TraceEvent> events(static_cast<size_t>(count));
-      MPI_Recv(events.data(), count, record, from, traceTag, comm,
-               MPI_STATUS_IGNORE);
+      auto first = all.begin() + starts[size_t(from)];
       trace.rank(uint32_t(from))
-          .replaceEvents(std::move(events), concurrent, ahead);
+          .replaceEvents({first, first + counts[size_t(from)]},
+                         own.concurrent(), ahead[size_t(from)]);
     }
     MPI_Type_free(&record);
   }
@@ -278,10 +251,6 @@ private:
     MPI_Datatype type = MPI_BYTE;
   };
   static size_t sizeOf(const MPI_Status &status) {
-    // Quicker, but for what an int cannot count.
-    if (int count; MPI_Get_count(&status, MPI_BYTE, &count) == MPI_SUCCESS &&
-                   count != MPI_UNDEFINED)
-      return static_cast<size_t>(count);
     MPI_Count bytes;
     MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
     return static_cast<size_t>(bytes);
@@ -320,19 +289,31 @@ private:
                              std::string(text, size_t(length)));
   }
 
-  /// For each rank whether it is a process of this rank's machine. Collective.
-  std::vector<bool> ranksOfThisMachine() const {
-    MPI_Comm machine;
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-    int first = ownRank; // Of the machine.
-    MPI_Bcast(&first, 1, MPI_INT, 0, machine);
-    MPI_Comm_free(&machine);
-    std::vector<int> firsts(static_cast<size_t>(size));
-    MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, comm);
-    std::vector<bool> isHere;
-    for (int other : firsts)
-      isHere.push_back(other == first);
-    return isHere;
+  /// By rank, how far its clock is ahead of that of rank 0, where that is
+  /// measured. Collective.
+  std::vector<int64_t> clockOffsets() const {
+    std::vector<int64_t> offsets(static_cast<size_t>(size));
+    for (int other = 1; other != size; ++other)
+      for (int64_t i = 0, shortest = INT64_MAX; i != 16; ++i) {
+        int64_t start = Recorder::now(), there = start;
+        if (ownRank == 0) {
+          MPI_Send(nullptr, 0, MPI_BYTE, other, traceTag, comm);
+          MPI_Recv(&there, 1, MPI_INT64_T, other, traceTag, comm,
+                   MPI_STATUS_IGNORE);
+        } else if (ownRank == other) {
+          MPI_Recv(nullptr, 0, MPI_BYTE, 0, traceTag, comm, MPI_STATUS_IGNORE);
+          int64_t now = Recorder::now();
+          MPI_Send(&now, 1, MPI_INT64_T, 0, traceTag, comm);
+        }
+        int64_t took = Recorder::now() - start;
+        if (took >= shortest)
+          continue;
+        shortest = took;
+        int64_t offset = there - (start + took / 2);
+        // Clocks that cannot be told apart are one.
+        offsets[size_t(other)] = std::abs(offset) <= took / 2 + 1 ? 0 : offset;
+      }
+    return offsets;
   }
 
   static bool isDone(MPI_Request &request,
