@@ -9,8 +9,8 @@
 // call of the stage computes on the stream that `Network::stream` gives for the
 // lane of the action. Autograd runs a backward on the streams of its forward,
 // and lets the current one wait for these at the end. The thread of a rank has
-// stream(0) as its current one (CUDAStreamGuard) while it makes and runs a
-// Session, so that the memory of messages comes from there: see check.cpp.
+// stream(0) as its current one (c10::StreamGuard) while it makes and runs a
+// Session, so that the memory of messages comes from there: docs/runtime.md.
 #pragma once
 
 #include "Split.h"
