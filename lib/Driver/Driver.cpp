@@ -16,7 +16,7 @@ namespace {
 
 /// Writes what was compiled.
 struct Writer {
-  const Options &options;
+  const BuildOptions &options;
   const Compiled &compiled;
   Session &session;
   const Invocation &call;
@@ -100,7 +100,7 @@ static void printVerdict(const Program &program, raw_ostream &out) {
 }
 
 /// Reads the files, writes the output.
-static int compileOnce(Options options, const Invocation &call) {
+static int compileOnce(BuildOptions options, const Invocation &call) {
   options.request.passes.instrumentation.out = &call.err;
   auto session = consoleSession(call, options.console);
   if (auto code = writeByFamilies(options, *session, call))
@@ -120,7 +120,7 @@ static int compileOnce(Options options, const Invocation &call) {
 }
 
 /// Whenever a file changes that the last time read, or looked for.
-[[noreturn]] static void watchAndRecompile(const Options &options,
+[[noreturn]] static void watchAndRecompile(const BuildOptions &options,
                                            const Invocation &call) {
   for (;;) {
     auto watched = llvm::makeIntrusiveRefCnt<WatchedFiles>(call.files);
@@ -139,7 +139,7 @@ static int compileOnce(Options options, const Invocation &call) {
 }
 
 static int compileAs(StringRef name, Declare *declare, const Invocation &call) {
-  Options options;
+  BuildOptions options;
   options.command = name.str();
   if (std::optional<int> code = parseOptions(call, options, declare))
     return *code;
@@ -149,7 +149,7 @@ static int compileAs(StringRef name, Declare *declare, const Invocation &call) {
     makePassRegistry().list(call.out);
   if (options.listDiagnostics)
     listDiagnostics(call.out);
-  if (options.listSchedules || options.listPasses || options.listDiagnostics)
+  if (options.lists())
     return Success;
   if (options.watch)
     watchAndRecompile(options, call);
@@ -178,7 +178,7 @@ int ppcc::runCompiler(const Invocation &call) {
 
 CompiledCommand ppcc::compileCommand(const Invocation &call) {
   CompiledCommand command{Usage, nullptr, {}};
-  Options options;
+  BuildOptions options;
   if (std::optional<int> code = parseOptions(call, options)) {
     command.code = *code == Success ? Usage : *code; // Help is no program.
     return command;

@@ -9,7 +9,7 @@ using namespace ppcc;
 
 /// The same as C++.
 static void writeCpp(const proof::ParametricProgram &families,
-                     const Options &options, raw_ostream &out) {
+                     const BuildOptions &options, raw_ostream &out) {
   std::string text, symbol = options.emitOptions.cppSymbol;
   llvm::raw_string_ostream stream(text);
   emitFamilies(families, stream);
@@ -32,7 +32,8 @@ static void writeCpp(const proof::ParametricProgram &families,
 
 /// Those that the input holds, or of the schedule that it is.
 static std::optional<proof::ParametricProgram>
-familiesFor(const Options &options, Session &session, std::string &usageError) {
+familiesFor(const BuildOptions &options, Session &session,
+            std::string &usageError) {
   auto input = openInput(options.request, session);
   if (!input)
     return std::nullopt;
@@ -54,7 +55,7 @@ familiesFor(const Options &options, Session &session, std::string &usageError) {
 }
 
 /// The program for all values of a parameter.
-static int writeForAll(const Options &options, Session &session,
+static int writeForAll(const BuildOptions &options, Session &session,
                        const Invocation &call) {
   std::string usageError;
   auto families = familiesFor(options, session, usageError);
@@ -72,7 +73,7 @@ static int writeForAll(const Options &options, Session &session,
   });
 }
 
-Compiled ppcc::compileAny(const Options &options, Session &session) {
+Compiled ppcc::compileAny(const BuildOptions &options, Session &session) {
   if (!options.noFamilies && !options.request.rolled)
     if (auto family = familyFor(options.request, session))
       if (auto program =
@@ -84,7 +85,7 @@ Compiled ppcc::compileAny(const Options &options, Session &session) {
   return compile(options.request, session);
 }
 
-std::optional<int> ppcc::writeByFamilies(const Options &options,
+std::optional<int> ppcc::writeByFamilies(const BuildOptions &options,
                                          Session &session,
                                          const Invocation &call) {
   if (!options.free.empty())

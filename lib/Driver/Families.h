@@ -7,12 +7,12 @@ namespace ppcc {
 
 /// Compiles; large numbers of microbatches as instances of their family, if
 /// that is quicker.
-Compiled compileAny(const Options &options, Session &session);
+Compiled compileAny(const BuildOptions &options, Session &session);
 
 /// Writes the program for all values of the parameter that stays open, or loops
 /// whose iterations grow with the microbatches without the program in between.
 /// The exit code; nothing where neither is to be done.
-std::optional<int> writeByFamilies(const Options &options, Session &session,
-                                   const Invocation &call);
+std::optional<int> writeByFamilies(const BuildOptions &options,
+                                   Session &session, const Invocation &call);
 
 } // namespace ppcc

@@ -5,7 +5,7 @@
 using namespace ppcc;
 
 static std::string readOptions(ArrayRef<const char *> args, Request &request) {
-  Options options;
+  BuildOptions options;
   std::string errorText;
   llvm::raw_string_ostream err(errorText);
   if (parseOptions({args, nullptr, llvm::nulls(), err}, options) &&

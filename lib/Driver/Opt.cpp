@@ -9,7 +9,7 @@ using namespace ppcc;
 namespace {
 
 struct OptOptions : Options {
-  bool noSites = false;
+  bool noSites = false, listPasses = false;
 
   bool printsAfter() const {
     const Instrumentation &watch = request.passes.instrumentation;

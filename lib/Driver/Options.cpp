@@ -314,7 +314,7 @@ void ppcc::addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console) {
                 {{"text", false}, {"json", true}}, console.asJson);
 }
 
-static void addDepfile(OptionParser &parser, Options &options) {
+static void addDepfile(OptionParser &parser, BuildOptions &options) {
   parser.onlyIf(
       [&options] { return options.output != "-"; },
       "it lists the inputs of the file of --output, and none is written",
@@ -331,7 +331,7 @@ static void addInput(OptionParser &parser, Options &options, bool isRequired) {
                     isRequired);
 }
 
-static void addWatch(OptionParser &parser, Options &options) {
+static void addWatch(OptionParser &parser, BuildOptions &options) {
   parser.flag("--watch", options.watch,
               "Compile again whenever an input file changes");
   parser.addCheck([&options]() -> std::string {
@@ -342,7 +342,7 @@ static void addWatch(OptionParser &parser, Options &options) {
 }
 
 /// What commands that compile one input have in common.
-static void addCommonOptions(OptionParser &parser, Options &options) {
+static void addCommonOptions(OptionParser &parser, BuildOptions &options) {
   addWatch(parser, options);
   addCompileOptions(parser, options);
   parser.group("For builds and other tools", [&] {
@@ -430,7 +430,7 @@ static void addFormatOptions(OptionParser &parser, Options &options) {
 }
 
 /// Declares what says what is written.
-static void addOutputOptions(OptionParser &parser, Options &options) {
+static void addOutputOptions(OptionParser &parser, BuildOptions &options) {
   addOutput(parser, options.output);
   std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
   kinds.push_back("ast");
@@ -452,7 +452,7 @@ static void addOutputOptions(OptionParser &parser, Options &options) {
 }
 
 /// The same, of what fewer ask for.
-static void addRareOutputOptions(OptionParser &parser, Options &options) {
+static void addRareOutputOptions(OptionParser &parser, BuildOptions &options) {
   parser.group("Communication", [&] {
     forPrograms(parser, options, [&] {
       parser.choice("--preconnect",
@@ -469,9 +469,9 @@ static void addRareOutputOptions(OptionParser &parser, Options &options) {
 }
 
 /// What speaks against the options of a build together, if anything.
-static std::string findConflict(const Options &options, bool lists) {
+static std::string findConflict(const BuildOptions &options) {
   const Request &request = options.request;
-  if (request.input.empty() && !lists)
+  if (request.input.empty() && !options.lists())
     return "no input: give a schedule file, or the name of one of the library";
   if (options.timeline && options.output != "-" &&
       isSameFile(options.output, "/dev/stderr", llvm::nulls()))
@@ -488,11 +488,8 @@ static std::string findConflict(const Options &options, bool lists) {
   return "";
 }
 
-void ppcc::declareBuild(OptionParser &parser, Options &options) {
-  auto lists = [&options] {
-    return options.listSchedules || options.listPasses ||
-           options.listDiagnostics;
-  };
+void ppcc::declareBuild(OptionParser &parser, BuildOptions &options) {
+  auto isNoList = [&options] { return !options.lists(); };
   auto declareAll = [&] {
     addInput(parser, options, /*isRequired=*/false);
     auto ifWriting = [&](Declare *declare) {
@@ -511,13 +508,13 @@ void ppcc::declareBuild(OptionParser &parser, Options &options) {
     parser.flag("--list-params", options.listParams,
                 "Print the parameters of the schedule and exit");
   };
-  parser.onlyIf([=] { return !lists(); },
+  parser.onlyIf(isNoList,
                 "an option that lists and exits cannot be combined with others",
                 declareAll);
   addConsoleOptions(parser, options);
   parser.flag("--list-schedules", options.listSchedules,
               "Print the schedules of the library and exit");
-  parser.onlyIf([=] { return !lists(); },
+  parser.onlyIf(isNoList,
                 "an option that lists and exits cannot be combined with others",
                 [&] {
                   addPictureOptions(parser, options);
@@ -529,10 +526,10 @@ void ppcc::declareBuild(OptionParser &parser, Options &options) {
     parser.flag("--list-diagnostics", options.listDiagnostics,
                 "Print the table of diagnostics as Markdown and exit");
   });
-  parser.addCheck([&options, lists] { return findConflict(options, lists()); });
+  parser.addCheck([&options] { return findConflict(options); });
 }
 
-void ppcc::declareCheck(OptionParser &parser, Options &options) {
+void ppcc::declareCheck(OptionParser &parser, BuildOptions &options) {
   options.check = true;
   options.hasEmitOption = false;
   addInput(parser, options, /*isRequired=*/true);
@@ -543,7 +540,7 @@ void ppcc::declareCheck(OptionParser &parser, Options &options) {
   addDeveloperOptions(parser, options);
 }
 
-void ppcc::declareReport(OptionParser &parser, Options &options) {
+void ppcc::declareReport(OptionParser &parser, BuildOptions &options) {
   options.emit = "report";
   options.hasEmitOption = false;
   addInput(parser, options, /*isRequired=*/true);
@@ -559,8 +556,8 @@ void ppcc::declareReport(OptionParser &parser, Options &options) {
   addDeveloperOptions(parser, options);
 }
 
-std::optional<int> ppcc::parseOptions(const Invocation &call, Options &options,
-                                      Declare *declare) {
+std::optional<int> ppcc::parseOptions(const Invocation &call,
+                                      BuildOptions &options, Declare *declare) {
   OptionParser parser(call, options.command);
   parser.version();
   declare(parser, options);

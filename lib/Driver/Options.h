@@ -7,20 +7,27 @@
 
 namespace ppcc {
 
-/// What ppcc is asked to do.
+/// What commands that compile have in common.
 struct Options {
-  std::string command = "ppcc"; ///< As it is called.
   Request request = {};
   std::string output = "-", emit = "json";
   bool hasEmitOption = true; ///< `emit` is an option.
-  std::string free = {};     ///< The parameter that stays open; empty for none.
-  std::string depfile = {};  ///< Empty for none.
   EmitOptions emitOptions = {};
   ConsoleOptions console = {};
+  bool check = false, timeline = false, listParams = false;
+};
+
+/// What `ppcc`, `ppcc build`, `check` and `report` take.
+struct BuildOptions : Options {
+  std::string command = "ppcc"; ///< As it is called.
+  std::string free = {};    ///< The parameter that stays open; empty for none.
+  std::string depfile = {}; ///< Empty for none.
   bool noFamilies =
       false; ///< Even where many microbatches are a known family's.
-  bool check = false, timeline = false, watch = false, listParams = false;
+  bool watch = false;
   bool listSchedules = false, listPasses = false, listDiagnostics = false;
+
+  bool lists() const { return listSchedules || listPasses || listDiagnostics; }
 };
 
 /// Adds `--diagnostics-format`.
@@ -47,13 +54,13 @@ void addPassOptions(OptionParser &parser, Options &options);
 std::string parseDefinition(StringRef text, sema::ParamValue &value);
 
 /// Declares the options of a command that compiles one input.
-using Declare = void(OptionParser &parser, Options &options);
+using Declare = void(OptionParser &parser, BuildOptions &options);
 Declare declareBuild, declareCheck, declareReport;
 
 /// Reads the command line. Gives the exit code when there is nothing more to
 /// do: help or the version was asked for, or the usage was wrong and has been
 /// explained.
-std::optional<int> parseOptions(const Invocation &call, Options &options,
+std::optional<int> parseOptions(const Invocation &call, BuildOptions &options,
                                 Declare *declare = declareBuild);
 
 } // namespace ppcc
