@@ -249,24 +249,16 @@ struct CppEmitter {
   void segments(RankId rank) {
     put("// First row, rows, how often they run, what each time adds to the "
         "microbatches.\n");
-    std::vector<Loop> segments;
-    ActionId next = program.begin(rank);
-    auto add = [&](ActionId end, uint32_t count, int32_t advance) {
-      if (next != end)
-        segments.push_back({next, end, count, advance});
-      next = end;
-    };
-    for (const Loop &loop : loopsOf(program, rank)) {
-      add(loop.begin, 1, 0);
-      add(loop.end, loop.count, loop.advance);
-    }
-    add(program.end(rank), 1, 0);
-    table("Segment", named("segments", rank.value), segments,
-          [&](const Loop &part) {
-            braces({part.begin.value - program.begin(rank).value,
-                    part.end.value - part.begin.value, part.count,
-                    part.advance});
-          });
+    begin("Segment", named("segments", rank.value));
+    forEachSegment(program, rank, [&](RowRange rows, const Loop *loop) {
+      if (rows.empty())
+        return;
+      put("    ");
+      braces({rows.from.value - program.begin(rank).value, int64_t(rows.size()),
+              loop ? loop->count : 1, loop ? loop->advance : 0});
+      put(",\n");
+    });
+    end();
   }
 
   void readableRows(RankId rank) {

@@ -336,16 +336,14 @@ private:
   void printRank(RankId rank) {
     out << "rank " << rank.value << " {\n";
     PhaseId phase;
-    ActionId row = program.begin(rank);
-    for (const Loop &loop : loopsOf(program, rank)) {
-      printRows({row, loop.begin}, 2, phase);
-      enterPhase(program[loop.begin].phase, 2, phase);
-      out << "  loop " << loop.count << " advance " << loop.advance << " {\n";
-      printRows({loop.begin, loop.end}, 4, phase);
+    forEachSegment(program, rank, [&](RowRange rows, const Loop *loop) {
+      if (!loop)
+        return printRows(rows, 2, phase);
+      enterPhase(program[loop->begin].phase, 2, phase);
+      out << "  loop " << loop->count << " advance " << loop->advance << " {\n";
+      printRows(rows, 4, phase);
       out << "  }\n";
-      row = loop.end;
-    }
-    printRows({row, program.end(rank)}, 2, phase);
+    });
     out << "}\n";
   }
 

@@ -10,12 +10,11 @@
 using namespace ppcc;
 
 CellReader::CellReader(ImportContext &context, CellRules rules)
-    : context(context), rules(rules), text(context.sources.text(context.file)),
-      lineStart(text.begin()) {
-  StringRef name = context.sources.name(context.file);
+    : context(context), rules(rules),
+      sites(program, context.sources.name(context.file)),
+      text(context.sources.text(context.file)), lineStart(text.begin()) {
   Head &head = program.editHead();
-  head.name = llvm::sys::path::stem(name).str();
-  head.files.push_back({name.str(), /*own=*/true});
+  head.name = llvm::sys::path::stem(context.sources.name(context.file)).str();
   // A cell takes three bytes and a separator at least.
   size_t rows = std::min<uint64_t>(text.size() / 4, context.options.maxActions);
   program.editRows().reserve(rows);
@@ -208,10 +207,7 @@ bool CellReader::append(Action action, StringRef cell) {
     full = true;
     return false;
   }
-  Site site;
-  site.line = line;
-  site.column = uint32_t(cell.begin() - lineStart + 1);
-  action.site = program.editHead().addSite(site);
+  action.site = sites.add(line, uint32_t(cell.begin() - lineStart + 1));
   program.editRows().append(action);
   return true;
 }

@@ -3,6 +3,7 @@
 // known yet.
 #pragma once
 
+#include "ppcc/IR/HeadChecks.h"
 #include "ppcc/Import/Importer.h"
 
 namespace ppcc {
@@ -73,6 +74,7 @@ private:
 
   ImportContext &context;
   CellRules rules;
+  CellSites sites;
   StringRef text;
   const char *lineStart;
   uint32_t line = 1;

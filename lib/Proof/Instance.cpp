@@ -89,17 +89,11 @@ static std::vector<Segment> segmentsOf(const std::vector<Row> &rows,
 
 static std::vector<Segment> segmentsOf(const Program &program, RankId rank) {
   std::vector<Segment> pieces;
-  uint32_t row = program.begin(rank).value;
-  auto add = [&](uint32_t end, int64_t iterations) {
-    if (row != end)
-      pieces.push_back({row, end - row, iterations});
-    row = end;
-  };
-  for (const Loop &loop : loopsOf(program, rank)) {
-    add(loop.begin.value, 1);
-    add(loop.end.value, loop.count);
-  }
-  add(program.end(rank).value, 1);
+  forEachSegment(program, rank, [&](RowRange rows, const Loop *loop) {
+    if (!rows.empty())
+      pieces.push_back(
+          {rows.from.value, uint32_t(rows.size()), loop ? loop->count : 1});
+  });
   return pieces;
 }
 
