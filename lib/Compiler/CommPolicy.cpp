@@ -4,7 +4,7 @@
 
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Pass/PipelineParser.h"
-#include "ppcc/Sema/Instance.h"
+#include "ppcc/Model/Instance.h"
 #include "ppcc/Support/Suggest.h"
 #include "ppcc/Verify/Passes.h"
 

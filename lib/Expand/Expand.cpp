@@ -8,7 +8,7 @@
 #include "Insert.h"
 #include "PeerSides.h"
 #include "Sites.h"
-#include "ppcc/Sema/RankBody.h"
+#include "ppcc/Model/RankBody.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ppcc/IR/Program.h"
-#include "ppcc/Sema/Instance.h"
+#include "ppcc/Model/Instance.h"
 
 namespace ppcc {
 

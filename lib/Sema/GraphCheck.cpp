@@ -1,6 +1,5 @@
 // Checks layers and patterns, their expressions apart.
 #include "Checks.h"
-#include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/IR/NodeGraphs.h"
 

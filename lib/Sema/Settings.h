@@ -2,7 +2,6 @@
 #pragma once
 
 #include "ExprCheck.h"
-#include "ppcc/IR/Costs.h"
 
 namespace ppcc::sema {
 
@@ -23,20 +22,6 @@ private:
   DiagnosticEngine &diags;
   StringMap<SourceRange> seen;
 };
-
-/// `memory F`, `cost F.mlp`.
-std::string nameOf(const ast::SettingItem &setting);
-/// What a layer, a part or the first end of a link is called.
-inline StringRef firstName(const ast::NamedItem *item) {
-  return item->names.front().text;
-}
-
-inline StringRef nameOfPart(const PartDecl &part) { return part.name.text; }
-
-/// What a setting of a model or a cluster sets, without values; nothing when
-/// its name and subject name nothing.
-std::optional<CostSetting> findSetting(const ast::SettingItem &setting,
-                                       const KindTable &kinds);
 
 /// Checks names and values, and that no setting of `comm` stands twice.
 void checkComm(const ast::CommItem &item, const CommWords &words,

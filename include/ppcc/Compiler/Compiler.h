@@ -6,7 +6,7 @@
 #include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Emit/Emitter.h"
 #include "ppcc/Import/Importer.h"
-#include "ppcc/Sema/Instance.h"
+#include "ppcc/Model/Instance.h"
 
 #include "llvm/ADT/ScopeExit.h"
 

@@ -2,7 +2,7 @@
 // many.
 #pragma once
 
-#include "ppcc/Sema/RankBody.h"
+#include "ppcc/Model/RankBody.h"
 
 namespace ppcc::family {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ppcc/Proof/Template.h"
-#include "ppcc/Sema/Instance.h"
+#include "ppcc/Model/Instance.h"
 
 namespace ppcc::family {
 

@@ -5,6 +5,7 @@
 #include "ppcc/AST/AST.h"
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/ActionKind.h"
+#include "ppcc/IR/Costs.h"
 
 namespace ppcc::sema {
 
@@ -272,6 +273,20 @@ struct Module {
   std::vector<KindCosts> kindCosts;
   uint32_t numLocals = 0; ///< Of what stands in files.
 };
+
+/// `memory F`, `cost F.mlp`.
+std::string nameOf(const ast::SettingItem &setting);
+/// What a layer, a part or the first end of a link is called.
+inline StringRef firstName(const ast::NamedItem *item) {
+  return item->names.front().text;
+}
+
+inline StringRef nameOfPart(const PartDecl &part) { return part.name.text; }
+
+/// What a setting of a model or a cluster sets, without values; nothing when
+/// its name and subject name nothing.
+std::optional<CostSetting> findSetting(const ast::SettingItem &setting,
+                                       const KindTable &kinds);
 
 class Observer;
 

@@ -2,7 +2,6 @@
 #include "Instantiate.h"
 
 #include "Layers.h"
-#include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 

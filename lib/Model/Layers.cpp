@@ -1,6 +1,4 @@
 #include "Layers.h"
-#include "Bodies.h"
-#include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/HeadChecks.h"

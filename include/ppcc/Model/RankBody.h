@@ -2,7 +2,7 @@
 // blocks and counters.
 #pragma once
 
-#include "ppcc/Sema/Instance.h"
+#include "ppcc/Model/Instance.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 

@@ -1,7 +1,7 @@
 // The steps of instantiate(), each on what those before it left.
 #pragma once
 
-#include "ppcc/Sema/Instance.h"
+#include "ppcc/Model/Instance.h"
 
 namespace ppcc::sema {
 
