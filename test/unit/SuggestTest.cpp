@@ -64,8 +64,9 @@ TEST(Suggest, manyCandidatesTakeNoLongerThanSome) {
 }
 
 TEST(Suggest, theEndOfAMessage) {
-  EXPECT_EQ(didYouMean("liner", {"linear"}), "; did you mean `linear`?");
-  EXPECT_EQ(didYouMean("x", {"linear"}), "");
+  EXPECT_EQ(std::string(didYouMean("liner", {"linear"})),
+            "; did you mean `linear`?");
+  EXPECT_EQ(std::string(didYouMean("x", {"linear"})), "");
   auto list = [] { return std::vector<llvm::StringRef>{"linear"}; };
   EXPECT_EQ(fmt::format("{}", didYouMean("liner", list)),
             "; did you mean `linear`?");
