@@ -35,10 +35,14 @@ class NestingMeter {
 public:
   /// The depth after this token.
   unsigned take(StringRef token) {
+    bool isIndex = token == "[" && isAfterIndex; // Of what has one already.
+    isAfterIndex = token == "]";
     switch (token.front()) {
     case '(':
     case '[':
     case '{':
+      operators.back() += isIndex;
+      depth += isIndex;
       operators.push_back(0);
       ++depth;
       break;
@@ -82,6 +86,7 @@ private:
 
   std::vector<unsigned> operators{0};
   unsigned depth = 0;
+  bool isAfterIndex = false;
 };
 
 /// Reports a character that no token begins with. What is meant, if it is of

@@ -2,6 +2,7 @@
 #include "ppcc/Parse/Parser.h"
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
+#include "ppcc/Support/Decimal.h"
 
 #include "Lexing.h"
 #include "ScheduleLexer.h"
@@ -352,16 +353,23 @@ private:
   const Expr *atom(SourceRange where, antlr4::Token *token) {
     StringRef text = textOf(token);
     int64_t integer = 0;
-    double number = 0;
+    std::optional<double> number;
+    auto reportBad = [&] {
+      constexpr size_t shown = 40;
+      diags.report<diag::BadNumber>(
+          where, text.size() <= shown ? text.str()
+                                      : text.take_front(shown).str() + "...");
+    };
     switch (token->getType()) {
     case P::INT:
       if (text.getAsInteger(10, integer))
-        diags.report<diag::BadNumber>(where, text);
+        reportBad();
       return context.make<IntExpr>(where, integer);
     case P::FLOAT:
-      if (text.getAsDouble(number) || std::isinf(number))
-        diags.report<diag::BadNumber>(where, text);
-      return context.make<FloatExpr>(where, number);
+      number = decimal::parseFloat(text);
+      if (!number)
+        reportBad();
+      return context.make<FloatExpr>(where, number.value_or(0));
     case P::ID:
       return context.make<NameExpr>(where, text);
     default:

@@ -348,6 +348,9 @@ Token *SyntaxErrors::singleTokenDeletion(antlr4::Parser *parser) {
 }
 
 bool SyntaxErrors::singleTokenInsertion(antlr4::Parser *parser) {
+  // In place of a missing brace begins a body, in which another may be missing.
+  if (parser->getRuleContext()->depth() > int(maxNesting))
+    return false;
   // What was meant is another statement: go on after it.
   return foreignSyntaxHint(parser, parser->getCurrentToken()).empty() &&
          DefaultErrorStrategy::singleTokenInsertion(parser);

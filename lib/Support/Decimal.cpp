@@ -15,6 +15,14 @@ std::optional<int64_t> decimal::parse(StringRef text, Scale scale) {
   return round(text, scale);
 }
 
+std::optional<double> decimal::parseFloat(StringRef text) {
+  // LLVM writes past its buffers at 40,000 digits.
+  double value;
+  bool isGood = text.size() <= maxFloatSize && !text.getAsDouble(value) &&
+                std::isfinite(value);
+  return isGood ? std::optional(value) : std::nullopt;
+}
+
 /// The first `count` of the digits, after which zeros follow, as a number,
 /// rounded; nothing above `max`.
 static std::optional<int64_t> leading(const std::string &digits, int64_t count,

@@ -6,7 +6,7 @@ schedule s(
     // CHECK:      numbers.pp:[[#@LINE+4]]:20: error: `9223372036854775808` does not fit in 64 bits [E0206]
     // CHECK-NEXT:   [[#@LINE+3]] |     too_big: int = 9223372036854775808,
     // CHECK-NEXT:     |                    ^~~~~~~~~~~~~~~~~~~
-    // CHECK-NEXT: note: integers are between -2^63 and 2^63 - 1, floats below 1.8e308
+    // CHECK-NEXT: note: integers are between -2^63 and 2^63 - 1, floats below 1.8e308 and of at most 1000 characters
     too_big: int = 9223372036854775808,
     large: float = 1.5e308,
     // CHECK:      numbers.pp:[[#@LINE+1]]:24: error: `1e999` does not fit in 64 bits [E0206]

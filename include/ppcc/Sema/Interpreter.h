@@ -9,6 +9,7 @@
 
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Sema/Module.h"
+#include "ppcc/Support/Decimal.h"
 
 namespace ppcc::sema {
 
@@ -151,7 +152,6 @@ public:
   /// The value of a text, as on the command line; nothing if it has none.
   std::optional<Value> parse(Type type, StringRef text) {
     int64_t number = 0;
-    double real = 0;
     switch (type) {
     case Type::IntList: {
       SmallVector<Value> values;
@@ -168,9 +168,9 @@ public:
       return text.getAsInteger(10, number) ? std::nullopt
                                            : std::optional(Value{.i = number});
     case Type::Float:
-      return text.getAsDouble(real) || !std::isfinite(real)
-                 ? std::nullopt
-                 : std::optional(Value{.f = real});
+      if (auto real = decimal::parseFloat(text))
+        return Value{.f = *real};
+      return std::nullopt;
     default:
       return text == "true" || text == "false"
                  ? std::optional(Value{.i = text == "true"})

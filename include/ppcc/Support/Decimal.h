@@ -23,6 +23,12 @@ std::optional<int64_t> parse(StringRef text, Scale scale);
 /// place, halves away from zero.
 std::optional<int64_t> round(StringRef text, Scale scale);
 
+/// The most characters of a float.
+inline constexpr size_t maxFloatSize = 1000;
+/// The nearest float, of `1.5e-3`; nothing for one that is longer or not
+/// finite.
+std::optional<double> parseFloat(StringRef text);
+
 /// The shortest decimal; parse() reads it back unless it is negative.
 std::string format(Sum value, unsigned places);
 
