@@ -1,6 +1,7 @@
 // Reads certificates.
 #include "ppcc/Proof/Certificate.h"
 #include "ppcc/Proof/TemplateJson.h"
+#include "ppcc/Support/JsonDepth.h"
 
 #include <bit>
 
@@ -215,7 +216,8 @@ private:
     info.scope = *require(
         findEnum<KindScope>(kindScopeNames(), string(from, "per")), "per");
     info.lane = integer(from, "lane", 0, 255);
-    info.isRequired = from.getBoolean("required").value_or(false);
+    if (from.get("required"))
+      info.isRequired = *require(from.getBoolean("required"), "required");
     if (from.get("in_flight"))
       info.inFlight = integer(from, "in_flight", 1, maxStep);
     if (from.get("restores"))
@@ -280,11 +282,15 @@ private:
     if (!members || members->size() < 2)
       refuse("`members` are lists of kind, pipe and stage");
     for (const std::vector<int64_t> &one : *members) {
-      if (one.size() != 3)
+      if (one.size() != 3 || llvm::any_of(one, [](int64_t number) {
+            return number < 0 || number > maxItems;
+          }))
         refuse("`members` are lists of kind, pipe and stage");
       key.push_back({uint32_t(one[0]), uint32_t(one[1]), uint32_t(one[2])});
     }
-    model->costs.groups[key] = time(*require(from.get("time"), "time"), "time");
+    int64_t took = time(*require(from.get("time"), "time"), "time");
+    if (!model->costs.groups.try_emplace(std::move(key), took).second)
+      refuse("a group has two times");
   }
 
   void readLink(const json::Object &from) {
@@ -292,8 +298,10 @@ private:
     auto number = [&](StringRef key) {
       return uint32_t(integer(from, key, 0, maxItems));
     };
-    model->costs.links[{number("pipe"), number("from"), number("to")}] =
-        time(*require(from.get("time"), "time"), "time");
+    std::array<uint32_t, 3> key{number("pipe"), number("from"), number("to")};
+    int64_t took = time(*require(from.get("time"), "time"), "time");
+    if (!model->costs.links.try_emplace(key, took).second)
+      refuse("a link has two times");
   }
 
   void readScales(const json::Object &from) {
@@ -346,18 +354,8 @@ std::vector<std::vector<Item>> items(const json::Object &from, StringRef key,
 class Reader {
 public:
   Certificate read(StringRef text) {
-    // A reader of JSON goes down as far as it is nested.
-    int64_t depth = 0;
-    bool inString = false;
-    for (size_t i = 0; i != text.size(); ++i) {
-      char c = text[i];
-      inString ^= c == '"';
-      i += inString && c == '\\' && i + 1 != text.size();
-      depth += !inString && (c == '[' || c == '{');
-      depth -= !inString && (c == ']' || c == '}');
-      if (depth > 64)
-        refuse("it has more than 64 levels of nesting");
-    }
+    if (isJsonDeeper(text, 64))
+      refuse("it has more than 64 levels of nesting");
     auto value = json::parse(text);
     if (!value)
       refuse(llvm::toString(value.takeError()));
@@ -394,9 +392,12 @@ private:
     if (!llvm::is_contained({"valid", "invalid", "excluded", "undecided"},
                             claim.verdict))
       refuse("unknown verdict `" + claim.verdict + "`");
-    for (const json::Value &transport : array(from, "transports"))
-      claim.transports.push_back(
-          require(transport.getAsString(), "transports")->str());
+    for (const json::Value &transport : array(from, "transports")) {
+      StringRef name = *require(transport.getAsString(), "transports");
+      if (llvm::is_contained(claim.transports, name))
+        refuse("a transport is named twice");
+      claim.transports.push_back(name.str());
+    }
     if (!isNull(from, "makespan")) {
       const json::Object &span = object(from, "makespan");
       claim.makespan = formula(span);

@@ -4,17 +4,26 @@ using namespace ppcc;
 using namespace ppcc::proof;
 
 bool ppcc::proof::haveSameActions(const Template &a, const Template &b) {
-  auto actionsOf = [](const Template &program) {
-    std::multiset<std::array<int64_t, 8>> actions;
-    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
-      for (const Row &row : program.ranks[rank])
-        if (program.head->kinds[row.kind].isDeclared())
-          actions.insert({rank, row.kind.value, row.pipe.value, row.stage.value,
-                          row.microbatch.c, row.microbatch.n, row.microbatch.j,
-                          row.loop != noLoop});
+  auto actionsOf = [](const Template &program, uint32_t rank) {
+    std::vector<std::array<int64_t, 9>> actions;
+    std::map<uint32_t, int64_t> loops; // In the order in which they begin.
+    for (const Row &row : program.ranks[rank])
+      if (program.head->kinds[row.kind].isCompute()) {
+        int64_t loop =
+            row.loop == noLoop
+                ? -1
+                : loops.try_emplace(row.loop, loops.size()).first->second;
+        actions.push_back({row.kind.value, row.pipe.value, row.stage.value,
+                           row.microbatch.c, row.microbatch.n, row.microbatch.j,
+                           row.peer.value, row.joined, loop});
+      }
     return actions;
   };
-  return actionsOf(a) == actionsOf(b);
+  bool areSame = a.pipes == b.pipes && a.last == b.last &&
+                 a.ranks.size() == b.ranks.size();
+  for (uint32_t rank = 0; areSame && rank != a.ranks.size(); ++rank)
+    areSame = actionsOf(a, rank) == actionsOf(b, rank);
+  return areSame;
 }
 
 Declared::Declared(const Template &program, bool hasMessages)

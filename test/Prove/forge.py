@@ -57,6 +57,21 @@ file, last = forge("ranges that never end")
 file["ranges"] = [dict(last, verdict="excluded", evidence=None, makespan=None, **{"modulus": 2**31 - 1, "residue": 2**31 - 2, "from": 1, "to": 2**60})] * 2
 file, last = forge("a version that was")
 file["version"] = 1
+file, last = forge("rows with messages of fewer microbatches than the data has, which has no rows")
+one = file["ranges"][0]
+one.update(to=None, transports=["stream"])
+one["evidence"].update(data={"microbatches": [[0, 0, 1, 1]], "actions": [[], []]}, orders=one["evidence"]["orders"][1:])
+file["ranges"] = [one]
+file, last = forge("data in another order than the rows with messages")
+for rank in file["ranges"][1]["evidence"]["data"]["actions"]:
+    rank[-2][3], rank[-1][3] = rank[-1][3], rank[-2][3]
+file, last = forge("a transport that counts twice")
+last["transports"].append("stream")
+for key, value in {"declared": [{"name": "S", "per": "stage", "lane": 0, "required": "true"}],
+                   "groups": [{"members": [[2**32, 0, 1], [2**32 + 1, 0, 1]], "time": "3"}],
+                   "links": [{"pipe": 0, "from": 0, "to": 1, "time": time} for time in ("1", "2")]}.items():
+    file, last = forge(f"a model whose {key} are not read as they are printed")
+    file["models"][0][key] = value
 file, last = forge("no model")
 file["models"] = []
 
@@ -66,4 +81,6 @@ for name, forged in forgeries.items():
 for text in ("", "[" * 100000, "{}", "[]", "1", json.dumps(good)[:-50]):
     done = subprocess.run([checker, "-"], input=text, capture_output=True, text=True, timeout=10)
     assert done.returncode == 1 and done.stderr.startswith("error: "), (text[:50], done)
+done = subprocess.run([checker, "/dev/zero"], capture_output=True, text=True, timeout=60)
+assert done.returncode == 1 and "it has more than 1 GiB" in done.stderr, done
 print(f"{len(forgeries)} forgeries refused")

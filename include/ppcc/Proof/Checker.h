@@ -14,8 +14,8 @@ struct Finding {
   explicit operator bool() const { return kind == Kind::Holds; }
 };
 
-/// Whether declared actions of one template are those of the other; of what
-/// else a template has the checker says how often it is there.
+/// Whether two templates differ in nothing but messages: all else has the same
+/// microbatches, in the same order and loops.
 bool haveSameActions(const Template &a, const Template &b);
 
 struct Event;

@@ -72,6 +72,7 @@ inline uint32_t blockEnd(ArrayRef<Row> rows, uint32_t begin) {
 /// The microbatches of a pipe.
 struct MicrobatchRange {
   Affine first, count;
+  bool operator==(const MicrobatchRange &) const = default;
 };
 
 /// For each n in 0..last a program. The rows of a window stand together, and
