@@ -1,5 +1,7 @@
 #include "MessageReader.h"
 
+#include "ppcc/Support/JsonDepth.h"
+
 #include <unistd.h>
 
 using namespace ppcc::lsp;
@@ -21,8 +23,11 @@ std::optional<json::Value> MessageReader::take() {
     ended = true;
   if (length == 0 || rest.size() < length)
     return std::nullopt;
-  auto value = json::parse(rest.take_front(length));
+  rest = rest.take_front(length);
   begin += head + 4 + length;
+  if (isJsonDeeper(rest, 256))
+    return json::Value(nullptr);
+  auto value = json::parse(rest);
   if (value)
     return std::move(*value);
   llvm::consumeError(value.takeError());

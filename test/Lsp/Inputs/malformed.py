@@ -48,7 +48,7 @@ for content in [text, "", "\n", '"', "{" * 3000, "schedule", "// ppcc: --help", 
 for method in ["textDocument/didOpen", "textDocument/didChange", "textDocument/didClose", "workspace/didChangeConfiguration", "$/x"]:
     for params in odd:
         send(method, params)
-for body in [b"x", b"[]", b"{}", b'{"id": 1}', b'{"method": 3, "id": []}', b"\xff\xfe"]:
+for body in [b"[" * 200000, b"x", b"[]", b"{}", b'{"id": 1}', b'{"method": 3, "id": []}', b"\xff\xfe"]:
     write(body)
 assert ask("ppcc/text", {"uri": "ppcc://library/../../etc/passwd"}) is None
 ask("shutdown", None)
