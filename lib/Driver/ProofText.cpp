@@ -63,12 +63,13 @@ int ppcc::runProof(
   std::string usageError;
   ProveRequest request{options.request, options.free, explains,
                        options.dataOnly, !options.certificate.empty()};
-  if (StringRef(options.free).contains(','))
-    return explains || request.certifies
-               ? parser.usageError(
-                     "`--for` takes two parameters in `ppcc prove`, "
-                     "without `--certificate`")
-               : writeEvery(options, request, *session, call.out);
+  if (StringRef(options.free).contains(',')) {
+    if (explains || request.certifies)
+      return parser.usageError("`--for` takes two parameters in `ppcc prove`, "
+                               "without `--certificate`");
+    int code = writeEvery(options, request, *session, usageError, call.out);
+    return usageError.empty() ? code : parser.usageError(usageError);
+  }
   auto proof = prove(request, *session, usageError);
   if (!usageError.empty())
     return parser.usageError(usageError);

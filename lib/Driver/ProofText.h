@@ -28,7 +28,7 @@ int runProof(
 
 /// Judges for all numbers of ranks and microbatches, and writes that.
 int writeEvery(const ProveOptions &options, const ProveRequest &request,
-               Session &session, raw_ostream &out);
+               Session &session, std::string &usageError, raw_ostream &out);
 
 /// `3, 7, ..`, `5 .. 9`.
 std::string numbersText(int64_t from, int64_t modulus,

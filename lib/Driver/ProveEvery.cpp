@@ -136,8 +136,9 @@ void writePlaneJson(const PlaneProof &proof, StringRef ranks, StringRef name,
 } // namespace
 
 int ppcc::writeEvery(const ProveOptions &options, const ProveRequest &request,
-                     Session &session, raw_ostream &out) {
-  auto proof = proveEvery(request, session);
+                     Session &session, std::string &usageError,
+                     raw_ostream &out) {
+  auto proof = proveEvery(request, session, usageError);
   if (!proof)
     return Errors;
   auto [ranks, name] = StringRef(options.free).split(',');

@@ -309,7 +309,8 @@ private:
         return failed = true, std::nullopt;
       // Other orders are no projections of one order of all actions.
       if (policy->fusion->fusion != Fusion::None || policy->fusion->places ||
-          policy->torch || policy->prefetch)
+          policy->torch || policy->prefetch ||
+          policy->order == CommOrder::Late || policy->order == CommOrder::None)
         throw Refusal{schedule.range,
                       "messages are placed otherwise than by an order of all "
                       "actions; `--transport=data` leaves them out"};
@@ -400,10 +401,10 @@ private:
 } // namespace
 
 std::optional<PlaneProof> every::proveEvery(const ProveRequest &request,
-                                            Session &session) {
+                                            Session &session,
+                                            std::string &usageError) {
   ProveRequest wanted = request;
   wanted.dataOnly |= request.compile.comm.transports.empty();
-  std::string usageError;
   auto parsed = readRequest(wanted, session, usageError);
   if (!parsed)
     return std::nullopt;

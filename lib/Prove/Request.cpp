@@ -22,6 +22,12 @@ std::optional<ParsedRequest> ppcc::readRequest(const ProveRequest &request,
   usageError = compiled.usageError;
   if (usageError.empty())
     usageError = conflictIn(request.compile.comm);
+  const CommRequest &comm = request.compile.comm;
+  if (usageError.empty() && request.dataOnly && comm.transports.empty() &&
+      (comm.order.value_or(CommOrder::None) != CommOrder::None || comm.fusion ||
+       comm.prefetch))
+    usageError = "--transport=data leaves out the messages that --comm-order, "
+                 "--fuse and --prefetch are about";
   if (!compiled || !usageError.empty())
     return std::nullopt;
   const Checked &checked = *compiled.checked;

@@ -42,8 +42,8 @@ struct PlaneProof {
 };
 
 /// Judges; `request.free` names both parameters, the ranks first. Nothing
-/// after a report.
+/// after a report, or with a usage error, as in prove().
 std::optional<PlaneProof> proveEvery(const ProveRequest &request,
-                                     Session &session);
+                                     Session &session, std::string &usageError);
 
 } // namespace ppcc::every

@@ -22,6 +22,8 @@ def compare(draw, tools, tally):
     if draw.chance(0.25):
         transports += f",{draw.pick([other for other in TRANSPORTS if other != transports])}"
     given, more = [tools.file("mutant.pp", text), *given, *rules(draw)], messages(draw)
+    if transports == "data":
+        more = []  # There are no messages to place.
     judge(tools, tally, [*given, *more], transports, sorted({draw.integer(1, most) for most in (30, 70, 600)}),
           lambda m: instance(tools, given, more, transports.split(","), m))
 
