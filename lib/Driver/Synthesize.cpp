@@ -1,7 +1,7 @@
 // `ppcc synthesize`: the best order for a placement, as a schedule.
+#include "ppcc/Synthesis/Synthesize.h"
 #include "ProofText.h"
 #include "ppcc/Support/Printable.h"
-#include "ppcc/Synthesis/Synthesize.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -168,11 +168,20 @@ int ppcc::runSynthesize(const Invocation &call) {
     return parser.usageError(
         "no placement: --placement=linear is the usual one");
   SynthesisRequest &userRequest = options.userRequest;
+  const Request &given = options.request;
   for (auto [name, isGiven] : {std::pair("--recompute", userRequest.recompute),
                                std::pair("--offload", userRequest.offload)})
-    if (!userRequest.free.empty() && isGiven)
-      return parser.usageError(
-          fmt::format("--for and {} exclude each other", name));
+    for (auto [other, excludes] :
+         {std::pair("--for", !userRequest.free.empty()),
+          std::pair("--with", !given.rules.empty())})
+      if (isGiven && excludes)
+        return parser.usageError(
+            fmt::format("{} and {} exclude each other", other, name));
+  if (!userRequest.layers.empty() && !given.layout.empty())
+    return parser.usageError("--layers and --layout exclude each other");
+  if (!given.rules.empty() && given.ruleFile != "std.pp")
+    return parser.usageError("--rules: the schedule that is found can follow "
+                             "only the rules of std.pp");
   if (options.asJson && options.output != "-" &&
       isSameFile(options.output, "-", call.out))
     return parser.usageError("--output is where the JSON goes");

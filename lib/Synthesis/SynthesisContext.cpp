@@ -199,10 +199,13 @@ static std::vector<std::string> commSettings(const CommRequest &comm,
                                              std::optional<CommOrder> chosen) {
   std::vector<std::string> settings;
   std::optional<CommOrder> order = comm.order ? comm.order : chosen;
-  if (order && *order != CommOrder::None)
+  bool fusionPlaces = comm.fusion && comm.fusion->places;
+  if (order && *order != CommOrder::None && !fusionPlaces)
     settings.push_back(
         "order " +
         findBy(commOrders(), *order, &CommOrderInfo::order)->name.str());
+  if (comm.fusion)
+    settings.push_back("fuse " + comm.fusion->name.str());
   if (comm.prefetch)
     settings.push_back(fmt::format("prefetch {}", *comm.prefetch));
   return settings;
@@ -301,6 +304,11 @@ ScheduleHeader SynthesisContext::headOf(std::optional<CommOrder> comm) const {
   head.transports = llvm::join(transports, ", ");
   if (plan && plan->hasAny())
     writeSavings(program, *plan, head);
+  ArrayRef<std::string> rules = userRequest.request.rules;
+  if (!rules.empty())
+    head.actions.push_back("import \"std.pp\";");
+  for (const std::string &rule : rules)
+    head.inserts.push_back("with " + rule + ";");
   return head;
 }
 
@@ -316,6 +324,11 @@ Request SynthesisContext::requestOf(const std::string &text,
   request.model.clear(); // The text has what they say.
   request.cluster.clear();
   request.costs = {};
+  request.rules.clear();
+  std::optional<CommOrder> order = request.comm.order;
+  request.comm = {};
+  if (order == CommOrder::None) // Figures are by data; the text allows both.
+    request.comm.order = order;
   return request;
 }
 
@@ -329,7 +342,8 @@ Compiled SynthesisContext::compileText(const std::string &text, Session &to,
 std::string SynthesisContext::commentOf(const SynthesisResult &result) const {
   bool isSpan = userRequest.objective == Objective::Span;
   std::string figures = fmt::format(
-      "{}{} {}, bound {}, gap {:.2f} %",
+      "{}{}{} {}, bound {}, gap {:.2f} %",
+      result.compiled.program.firstMessage() ? "" : "Without messages: ",
       result.proof ? fmt::format("At M = {}: ", result.reportedM) : "",
       isSpan ? "Longest span" : "Makespan", cost::format(result.value),
       cost::format(result.bound.time), gapOf(result.value, result.bound) / 1e7);
