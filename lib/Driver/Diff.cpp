@@ -27,18 +27,41 @@ void declare(OptionParser &parser, DiffOptions &options) {
   addMaxErrors(parser, options.console.maxErrors);
 }
 
-/// An action as both programs name it, whatever their pipes are called.
+/// An action as both programs name it, whatever their pipes are called: these
+/// go by their first microbatch.
 struct ActionKey {
   std::string_view mnemonic;
-  uint32_t stage, microbatch, peer;
+  uint32_t pipe, stage, microbatch, peer;
   bool joined;
   auto operator<=>(const ActionKey &) const = default;
 };
 
 ActionKey actionKeyAt(const Program &program, ActionId row) {
   Action action = program[row];
-  return {program.kinds()[action.kind].mnemonic, action.stage.value,
-          action.microbatch, action.peer.value, action.joined};
+  return {program.kinds()[action.kind].mnemonic,
+          program.pipe(action.pipe).firstMicrobatch,
+          action.stage.value,
+          action.microbatch,
+          action.peer.value,
+          action.joined};
+}
+
+/// What a declared action means, by the names of others.
+std::string meaningOf(const Program &program, const KindInfo &kind) {
+  auto nameOf = [&](KindId other) {
+    return StringRef(program.kinds()[other].mnemonic);
+  };
+  std::vector<std::string> rules;
+  for (const KindRule &rule : kind.rules)
+    for (KindId other : rule.kinds)
+      rules.push_back(
+          fmt::format("{}{}", rule.isBefore ? '<' : '>', nameOf(other)));
+  llvm::sort(rules);
+  return fmt::format("{} {} {} {} {} {} {} {} {}", int(kind.scope),
+                     program.kinds().lanes()[kind.lane], kind.isRequired,
+                     kind.restores ? nameOf(*kind.restores) : "", kind.inFlight,
+                     int(kind.collective), kind.outside,
+                     fmt::join(kind.stages, ","), fmt::join(rules, " "));
 }
 
 class Difference {
@@ -60,6 +83,7 @@ public:
     uint32_t different = llvm::count_if(ranks, [](const RankDifference &rank) {
       return !rank.differsInOrderOnly;
     });
+    std::string head = headDifference();
     for (const auto &[rank, first, differsInOrderOnly] : ranks)
       out << fmt::format("rank {}, action {}: {} and {}{}\n", rank.value, first,
                          printable(text(0, rank, first)),
@@ -68,25 +92,30 @@ public:
     if (different)
       out << fmt::format("{} of {} ranks do different work\n", different,
                          a.ranksBegun());
+    else if (!head.empty())
+      out << head << '\n';
     else if (!ranks.empty())
       out << fmt::format("equal up to the order of independent actions; {} of "
                          "{} ranks have another order\n",
                          ranks.size(), a.ranksBegun());
     else
       out << fmt::format("equal: {} on {} ranks\n", counts(a), a.ranksBegun());
-    return different == 0;
+    return different == 0 && head.empty();
   }
 
   /// The same as JSON.
   bool printJson() {
     bool isComparable = programs[0]->ranksBegun() == programs[1]->ranksBegun();
+    std::string head;
     std::vector<RankDifference> ranks;
-    if (isComparable)
+    if (isComparable) {
+      head = headDifference();
       ranks = find();
-    bool isSame =
-        isComparable && llvm::all_of(ranks, [](const RankDifference &rank) {
-          return rank.differsInOrderOnly;
-        });
+    }
+    bool isSame = isComparable && head.empty() &&
+                  llvm::all_of(ranks, [](const RankDifference &rank) {
+                    return rank.differsInOrderOnly;
+                  });
     llvm::json::OStream json(out, 1);
     json.object([&] {
       json.attribute("equal", isSame && ranks.empty());
@@ -95,6 +124,8 @@ public:
         for (const Program *program : programs)
           json.value(program->ranksBegun());
       });
+      json.attribute("head", head.empty() ? llvm::json::Value(nullptr)
+                                          : llvm::json::fixUTF8(head));
       json.attributeArray("differences", [&] {
         for (const auto &[rank, first, differsInOrderOnly] : ranks)
           json.object([&, rank = rank, first = first,
@@ -134,6 +165,52 @@ private:
           {rank, first, sortedItems(keys[0]) == sortedItems(keys[1])});
     }
     return ranks;
+  }
+
+  /// What the same rows would do otherwise: how stages read each other, or what
+  /// an action means. Empty for nothing.
+  std::string headDifference() const {
+    auto [a, b] = programs;
+    if (a->hasBackward() != b->hasBackward())
+      return fmt::format("only `{}` has a backward pass",
+                         printable(names[a->hasBackward() ? 0 : 1]));
+    if (a->pipes().size() != b->pipes().size())
+      return fmt::format("`{}` has {} pipes, `{}` has {}", printable(names[0]),
+                         a->pipes().size(), printable(names[1]),
+                         b->pipes().size());
+    std::map<uint32_t, const Pipe *> others; // By their first microbatch.
+    for (const Pipe &pipe : b->pipes())
+      others[pipe.firstMicrobatch] = &pipe;
+    for (const Pipe &pipe : a->pipes()) {
+      auto found = others.find(pipe.firstMicrobatch);
+      const Pipe *other = found == others.end() ? nullptr : found->second;
+      StringRef what =
+          !other || pipe.numMicrobatches != other->numMicrobatches
+              ? "microbatches"
+          : pipe.rankOfStage != other->rankOfStage ? "placements of stages"
+          : pipe.skipEdges != other->skipEdges || pipe.gaps != other->gaps
+              ? "edges"
+          : pipe.slices != other->slices ? "slices"
+          : pipe.tensors != other->tensors && !pipe.tensors.empty() &&
+                  !other->tensors.empty() // Some formats do not say them.
+              ? "tensors"
+              : "";
+      if (!what.empty())
+        return fmt::format("pipes have different {}: `{}` of `{}`{}", what,
+                           printable(pipe.name), printable(names[0]),
+                           other ? fmt::format(", `{}` of `{}`",
+                                               printable(other->name),
+                                               printable(names[1]))
+                                 : "");
+    }
+    for (const KindInfo &kind : a->kinds().rows())
+      if (auto other = b->kinds().find(kind.mnemonic);
+          other && kind.isDeclared() &&
+          meaningOf(*a, kind) != meaningOf(*b, b->kinds()[*other]))
+        return fmt::format("`{}` is declared differently in `{}` and `{}`",
+                           kind.mnemonic, printable(names[0]),
+                           printable(names[1]));
+    return "";
   }
 
   /// As reports count: a message is one, though it is sent and received.
@@ -183,9 +260,13 @@ private:
     const std::string &phase = program.phases()[action.phase.value];
     if (!phase.empty())
       where += where.empty() ? phase : ", " + phase;
-    return fmt::format("`{}`{}{}", cell(program, action),
-                       action.joined ? " in a group" : "",
-                       where.empty() ? "" : " (" + where + ")");
+    bool namesPipe = !action.hasMicrobatch() && program.pipes().size() > 1;
+    return fmt::format(
+        "`{}`{}{}{}", cell(program, action),
+        namesPipe ? fmt::format(" of pipe `{}`", program.pipe(action.pipe).name)
+                  : "",
+        action.joined ? " in a group" : "",
+        where.empty() ? "" : " (" + where + ")");
   }
 
   const Program *programs[2];

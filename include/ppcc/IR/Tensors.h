@@ -47,6 +47,7 @@ struct EdgeTensors {
   StageId from, to;
   std::vector<Tensor> tensors;
 
+  bool operator==(const EdgeTensors &) const = default;
   /// Whether each message is led by one that says its shapes.
   bool needsShapes() const;
   /// Of a message, or of the gradient that comes back; nothing when that is not
