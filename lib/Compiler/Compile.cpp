@@ -274,6 +274,7 @@ private:
     if (request.comm.preconnect == Preconnect::Off)
       program->setFacts({program->provenUnder(), {}});
     compiled.program = std::move(*program);
+    keepConnections(importContext);
     return finish(nullptr);
   }
 
@@ -285,6 +286,23 @@ private:
     Loader loader(sources, own, unheard, /*keepsRest=*/true);
     sema::check(*loader.load(read), own, commWords(), unheard,
                 session.observer);
+  }
+
+  /// On the transports that a program was made for its list of connections is
+  /// whole; an instance of many is for these unless others are asked for.
+  void keepConnections(const ImportContext &read) {
+    std::vector<Transport> made;
+    for (const std::string &name : read.transports)
+      if (auto transport = findTransport(name))
+        made.push_back(*transport);
+    if (read.isInstance && comm.transports.empty())
+      comm.transports = made;
+    const std::vector<Transport> &asked =
+        comm.transports.empty() ? CommPolicy().transports : comm.transports;
+    if (!comm.preconnect && llvm::all_of(asked, [&](const Transport &one) {
+          return findBy(made, one.name, &Transport::name);
+        }))
+      comm.preconnect = Preconnect::Off;
   }
 
   bool compileSchedule(Loader &loader, uint32_t source) {
@@ -483,7 +501,7 @@ private:
       return true;
     if (!applyCosts(request.costs, session, compiled.program))
       return false;
-    auto policy = decideComm(request.comm, selection, compiled.program, diags);
+    auto policy = decideComm(comm, selection, compiled.program, diags);
     if (!policy)
       return false;
     compiled.comm = std::move(*policy);
@@ -517,6 +535,7 @@ private:
   }
 
   const Request &request;
+  CommRequest comm = request.comm;
   Session &session;
   SourceManager &sources;
   DiagnosticEngine &diags;

@@ -51,6 +51,8 @@ public:
         !fault.empty())
       return wrong(fault);
     program.setFacts({{}, std::move(preconnect)});
+    context.transports = transports;
+    context.isInstance = true;
     return std::move(program);
   }
 

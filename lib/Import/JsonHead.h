@@ -37,7 +37,9 @@ protected:
   void readBackward(StringRef key) {
     head.hasBackward = json.boolean(key, /*otherwise=*/true);
   }
-  void readProven(StringRef) { json.skip(); } // Proofs are made.
+  void readProven(StringRef key) { // Proofs are made.
+    json.list(key, [&] { context.transports.push_back(json.string(key)); });
+  }
   void readKinds(StringRef key) {
     json.list(key, [&] { kinds.read(); });
     if (json.isGood())

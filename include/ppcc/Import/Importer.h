@@ -21,6 +21,10 @@ struct ImportContext {
   SourceManager &sources;
   DiagnosticEngine &diags;
   ImportOptions options;
+  // What readers find beside the program.
+  /// The names of the transports that it was made for: a claim.
+  std::vector<std::string> transports{};
+  bool isInstance = false; ///< Of programs for all values of a parameter.
 };
 
 /// A row of the table of formats.
