@@ -108,7 +108,9 @@ private:
     auto [from, to] = name.split('-');
     uint32_t ranks[2];
     if (from.getAsInteger(10, ranks[0]) || to.getAsInteger(10, ranks[1]) ||
-        ranks[0] >= head.numRanks || ranks[1] >= head.numRanks)
+        ranks[0] >= head.numRanks || ranks[1] >= head.numRanks ||
+        ranks[0] == ranks[1] ||
+        name != fmt::format("{}-{}", ranks[0], ranks[1])) // Not `0-01`, too.
       return unknown("pipe or pair of ranks", name, {});
     setting.link = {RankId(ranks[0]), RankId(ranks[1])};
     setting.values = {number(what, setting)};
