@@ -68,6 +68,8 @@ int ppcc::runDecompile(const Invocation &call) {
   if (program.kinds().hasDeclared())
     return refuse(fmt::format("it has the declared action `{}`",
                               program.kinds().declaredRows().front().mnemonic));
+  if (!program.nodes().names.empty())
+    return refuse("it has nodes, which a model declares");
   if (std::string what = schedtext::inexpressibleCost(program); !what.empty())
     return refuse("a schedule cannot express " + what);
   std::string text =
