@@ -123,12 +123,14 @@ void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
 }
 
 /// Scales times and memory of a pipe's microbatches by ranks / stages.
-void scaleCostsPerRank(Program &program) {
+void scaleCostsPerRank(DiagnosticEngine &diags, Program &program) {
+  auto shareOf = [&](const Pipe &pipe) {
+    return static_cast<int64_t>(decimal::Sum(scaling::unit) *
+                                program.numRanks() / pipe.numStages());
+  };
   std::vector<int64_t> shares;
   for (const Pipe &pipe : program.pipes())
-    shares.insert(shares.end(), pipe.numMicrobatches,
-                  static_cast<int64_t>(decimal::Sum(scaling::unit) *
-                                       program.numRanks() / pipe.numStages()));
+    shares.insert(shares.end(), pipe.numMicrobatches, shareOf(pipe));
   std::vector<CostSetting> settings;
   auto add = [&](Cost what, CostSetting setting) {
     setting.what = what;
@@ -145,6 +147,19 @@ void scaleCostsPerRank(Program &program) {
       add(Cost::ScaleMemory, setting);
       settings.push_back(setting);
       settings.back().what = Cost::ScaleBytes;
+    } else if (setting.what == Cost::Overlap ||
+               setting.what == Cost::StaticMemory) { // Of no microbatch.
+      if (!setting.pipe && !llvm::all_equal(shares))
+        diags.report<diag::CostsShape>(
+            Location("--work=rank"),
+            setting.what == Cost::Overlap ? "cost overlap" : "static",
+            "of each pipe, where these have different numbers of stages");
+      int64_t share =
+          shareOf(program.pipes()[setting.pipe.value_or(PipeId(0)).value]);
+      settings.push_back(setting);
+      for (int64_t &value : settings.back().values)
+        value =
+            scaling::apply(value, share, rowOf(setting.what).number.scale.max);
     } else if (llvm::is_contained(
                    {Cost::ScaleTime, Cost::ScaleMemory, Cost::ScaleAction},
                    setting.what)) {
@@ -193,6 +208,6 @@ bool ppcc::applyCosts(const CostRequest &request, Session &session,
     program.editHead().costs.resolveForwardMultiples(program.kinds(),
                                                      program.pipes().size());
   if (request.perRank && program.totalMicrobatches() != 0)
-    scaleCostsPerRank(program);
+    scaleCostsPerRank(diags, program);
   return diags.errorCount() == errorsBefore;
 }
