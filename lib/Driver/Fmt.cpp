@@ -1,10 +1,10 @@
 // `ppcc fmt`: schedules in one style.
 #include "Options.h"
+#include "ppcc/AST/AST.h"
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Editor/Format.h"
-
-#include "llvm/Support/JSON.h"
+#include "ppcc/Parse/Parser.h"
 
 using namespace ppcc;
 
@@ -29,15 +29,18 @@ int ppcc::runFmt(const Invocation &call) {
     auto source = session->open(input);
     if (!source)
       continue;
-    StringRef text = session->sources.text(*source);
-    size_t offset = 0;
-    if (!llvm::json::isUTF8(text, &offset)) {
-      diags.report<diag::NotText>(
-          Location(), session->sources.name(*source), offset,
-          fmt::format("0x{:02x}", static_cast<unsigned char>(text[offset])));
-      continue;
+    ast::Context context;
+    if (!parseFile(*source, session->sources, context, diags))
+      continue; // What is no schedule stays as it is.
+    StringRef text = session->sources.text(*source), rest = text;
+    StringRef mark = rest.consume_front("\xEF\xBB\xBF") ? "\xEF\xBB\xBF" : "";
+    bool hasReturns = text.contains("\r\n");
+    std::string formatted;
+    for (char c : mark.str() + editor::format(rest)) {
+      if (c == '\n' && hasReturns)
+        formatted += '\r';
+      formatted += c;
     }
-    std::string formatted = editor::format(text);
     if (check) {
       if (formatted != text)
         diags.report<diag::NotFormatted>(Location(), input);
