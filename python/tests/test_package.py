@@ -48,6 +48,13 @@ def test_schedules_have_summaries_and_parameters() -> None:
     assert found["dualpipe"].parameters["P"] == "int >= 2 = 4"
 
 
+def test_what_is_given_twice_or_cut_is_an_error() -> None:
+    with pytest.raises(TypeError, match="the parameter M is given twice"):
+        ppcc.compile("gpipe", M=3, params={"M": 4})
+    with pytest.raises(ValueError, match="null"):
+        ppcc.compile("gpipe\0.pp")
+
+
 def test_a_program_has_typed_fields() -> None:
     program = ppcc.compile("one_f_one_b", P=2, M=2)
     assert (program.schedule, program.num_ranks, program.num_microbatches) == ("one_f_one_b", 2, 2)

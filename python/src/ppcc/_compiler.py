@@ -385,6 +385,8 @@ def load(path: str | os.PathLike[str], /, *, microbatches: int | None = None) ->
 
 
 def _definitions(params: Mapping[str, Value] | None, more_params: Mapping[str, Value]) -> list[str]:
+    if twice := sorted({*(params or {})} & {*more_params}):
+        raise TypeError(f"the parameter {twice[0]} is given twice, by name and in params")
     return [text for name, value in {**(params or {}), **more_params}.items() for text in ("-D", definition(name, value))]
 
 

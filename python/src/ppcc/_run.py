@@ -23,14 +23,14 @@ def run(arguments: Sequence[str], text: str | None = None) -> str:
 
     Raises CompileError for errors in the input, UsageError for invalid options. Warnings become Python warnings.
     """
-    code, output, errors = _ppcc.run([*arguments, "--diagnostics-format=json"], text)
+    code, output, errors = _ppcc.run(_checked(arguments), text)
     _report(code, errors)
     return output
 
 
 def compile_native(arguments: Sequence[str], text: str | None = None) -> _ppcc.Program:
     """Returns the program that a command line compiles; otherwise as `run`."""
-    code, _, errors, program = _ppcc.compile([*arguments, "--diagnostics-format=json"], text)
+    code, _, errors, program = _ppcc.compile(_checked(arguments), text)
     _report(code, errors)
     assert program is not None
     return program
@@ -40,6 +40,13 @@ def main() -> None:
     """Runs the command `ppcc`."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_ppcc.main(sys.argv[1:], None))
+
+
+def _checked(arguments: Sequence[str]) -> list[str]:
+    # An argument of a command line ends there.
+    if any("\0" in argument for argument in arguments):
+        raise ValueError("embedded null character")
+    return [*arguments, "--diagnostics-format=json"]
 
 
 def _report(code: int, errors: str) -> None:
