@@ -15,7 +15,7 @@ install(DIRECTORY include/ppcc/Runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/p
 add_library(ppccArchive STATIC)
 set_target_properties(ppccArchive PROPERTIES OUTPUT_NAME ppcc EXPORT_NAME compiler LINKER_LANGUAGE CXX)
 target_compile_features(ppccArchive INTERFACE cxx_std_20)
-foreach(part Support Basic AST IR Proof Import Grammar Parse Sema Expand Pass Analysis Verify Transforms Emit Schedules Compiler)
+foreach(part Support Basic AST IR Proof Import Grammar Parse Sema Model Expand Pass Analysis Verify Transforms Emit Schedules Compiler)
   target_sources(ppccArchive PRIVATE $<TARGET_OBJECTS:ppcc${part}>)
   if(EXISTS ${PROJECT_SOURCE_DIR}/include/ppcc/${part})
     install(DIRECTORY include/ppcc/${part} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ppcc COMPONENT compiler)
