@@ -198,6 +198,7 @@ void runNccl(const Program &program, std::vector<Weights> &weights,
       ncclComm_t comm;
       ncclCommInitRankConfig(&comm, int(program.numRanks), id, int(rank),
                              &config);
+      bool isGood = false;
       try {
         Nccl<at::Tensor> endpoint(comm);
         cudaStream_t used = endpoint.stream(0);
@@ -213,16 +214,18 @@ void runNccl(const Program &program, std::vector<Weights> &weights,
         GradientsToHost results{weights[rank]};
         ModelStage stage(program, network);
         run(program, rank, stage, endpoint);
+        isGood = true;
       } catch (const std::exception &error) {
         std::lock_guard lock(mutex);
         wrong += std::string("\n  ") + error.what();
       }
       model::detachRank();
-      ncclCommDestroy(comm);
+      if (isGood) // Else it has been aborted.
+        ncclCommDestroy(comm);
     });
   threads.clear();
   for (const std::string &report : model::takeReports())
-    wrong = "\n  " + report;
+    wrong += "\n  " + report;
 }
 
 std::string check(const Program &program, bool usesCurrentStream) {

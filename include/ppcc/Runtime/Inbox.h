@@ -106,12 +106,12 @@ private:
     } catch (...) {
       cursor.rethrowWaitError(source.rank, &held.label);
     }
-    if (recorder)
-      recorder->received(source.rank);
     if (held.label != expected) {
       storeEarly(source, held, expected);
       return true;
     }
+    if (recorder)
+      recorder->received(source.rank);
     checkSize(expected, held.value);
     held.readers = 1;
     source.first = held.next;

@@ -179,9 +179,11 @@ public:
     MPI_Type_contiguous(sizeof(TraceEvent), MPI_BYTE, &record);
     MPI_Type_commit(&record);
     const Recorder &own = trace.rank(rank());
-    int count = int(own.all().size());
-    std::vector<int> counts(numRanks()), starts(numRanks());
+    int count = int(own.all().size()), overlaps = own.concurrent();
+    std::vector<int> counts(numRanks()), starts(numRanks()),
+        concurrent(numRanks());
     MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm);
+    MPI_Gather(&overlaps, 1, MPI_INT, concurrent.data(), 1, MPI_INT, 0, comm);
     std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
     std::vector<TraceEvent> all(
         ownRank == 0 ? size_t(starts.back() + counts.back()) : 0);
@@ -191,7 +193,7 @@ public:
       auto first = all.begin() + starts[size_t(from)];
       trace.rank(uint32_t(from))
           .replaceEvents({first, first + counts[size_t(from)]},
-                         own.concurrent(), ahead[size_t(from)]);
+                         concurrent[size_t(from)] != 0, ahead[size_t(from)]);
     }
     MPI_Type_free(&record);
   }

@@ -200,7 +200,7 @@ public:
   }
 
   /// Aborts the communicators, so that the device stops waiting; both have
-  /// `options.grace` each.
+  /// `options.abortTimeout` each.
   void fail(const std::string &text) {
     if (job.options.broadcastFailure && !job.failedByPeer)
       job.options.broadcastFailure(text);

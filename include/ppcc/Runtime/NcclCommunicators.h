@@ -25,9 +25,9 @@ struct NcclOptions {
   milliseconds timeout = std::chrono::minutes(10);
   /// How long aborted communicators may take to stop.
   milliseconds abortTimeout = std::chrono::seconds(1);
-  /// How ranks hear of a failure: NCCL does not tell those that wait. `raise`
-  /// tells all others, `heard` gives what another rank has said; several
-  /// threads call it. Without them the others end after their timeout.
+  /// How ranks hear of a failure: NCCL does not tell those that wait.
+  /// `broadcastFailure` tells all others, `peerFailure` gives what another rank
+  /// has said; several threads call it. Without them the others end after their timeout.
   std::function<void(const std::string &)> broadcastFailure;
   std::function<std::optional<std::string>()> peerFailure;
 };

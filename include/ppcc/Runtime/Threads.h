@@ -84,7 +84,8 @@ private:
     if (!changed[rank].wait_for(lock, timeout,
                                 [&] { return failure || done(); }))
       throw TimedOut();
-    checkFailure();
+    if (!done()) // A rank that fails later takes back nothing.
+      checkFailure();
   }
   void checkFailure() const {
     if (failure)

@@ -113,7 +113,8 @@ def _compare(rank: int, program: Program, seed: int, dtype: str) -> tuple[list[t
     stages = {key: copy.deepcopy(plain[key]).to(getattr(torch, dtype)) for key in sorted(local, key=str)}
     _train_unpipelined(program, plain, batch, target)
 
-    optimizer = torch.optim.SGD([weight for module in stages.values() for weight in module.parameters()], lr=0)  # For STEP.
+    weights = [weight for module in stages.values() for weight in module.parameters()]
+    optimizer = torch.optim.SGD(weights, lr=0) if weights else None  # For STEP.
     runtime = Runtime(program, stages, loss_fn=loss_fn, optimizer=optimizer)  # type: ignore[arg-type]
     runtime.step(batch.to(getattr(torch, dtype)), target=target.to(getattr(torch, dtype)))
 
@@ -218,6 +219,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dtype", choices=list(TOLERANCES), default="float64", help="of the pipeline (default float64)")
     options = parser.parse_args(arguments)
     params = dict(options.params)
+    if len(params) != len(options.params):
+        parser.error("a parameter is given twice")
     try:
         if options.schedule.endswith(".json"):
             microbatches = params.pop("M", None)
