@@ -156,10 +156,10 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   std::vector<Owner> owners = ownersOf(selection);
   std::vector<GivenValues> given = assignValues(values, owners, diags);
   evaluateHead(schedule, &schedule, given.front(), context);
-  if (isGood() && !schedule.onRank)
-    assignRanks(schedule, evaluator, instance, diags);
   if (isGood())
     evaluatePipes(schedule, locationOfLayout(selection.model, layout), context);
+  if (isGood() && !schedule.onRank)
+    assignRanks(schedule, evaluator, instance, diags);
   auto evaluate = [&](const Section &section, const GivenValues &values) {
     std::optional<llvm::SaveAndRestore<std::vector<Value>>> ownGlobals;
     if (!section.name.empty())

@@ -65,10 +65,10 @@ protected:
         value = evalAs(param.decl->defaultValue, param.type);
       inRange(*param.decl, param.type, value);
     }
-    int64_t number = 0;
-    for (uint32_t slot : schedule.pipeSlots)
-      globals[slot].i = number++;
-    number = schedule.pipes.size();
+    for (auto [i, slot] :
+         llvm::enumerate(schedule.pipeSlots)) // Loops: none yet.
+      globals[slot].i = schedule.pipes[i].loop ? 0 : int64_t(i);
+    int64_t number = schedule.pipes.size();
     for (const sema::PartName &part : schedule.parts)
       globals[part.slot].i = number++;
     auto slot = schedule.letSlots.begin();
@@ -169,8 +169,8 @@ private:
   /// The range of a parameter, which numbers may be outside of.
   void inRange(const ast::Parameter &param, Type type,
                const AbstractValue &value) {
-    if (sema::isList(type))
-      for (AbstractValue element : elements(value))
+    if (sema::isList(type)) // Bounds may make lists.
+      for (AbstractValue element : llvm::to_vector(elements(value)))
         inRange(param, Type::Int, element);
     else if (param.lowerBound &&
              !(type == Type::Float

@@ -62,6 +62,8 @@ template <class Domain, class ValueType> class Interpreter {
 public:
   using Value = ValueType;
   using Number = decltype(Value::i);
+  /// So many elements of lists are a step of the evaluation.
+  static constexpr uint64_t elementsPerStep = 16;
 
   Value eval(const ast::Expr *expr) {
     // A large expression is as much work as many statements.
@@ -120,7 +122,7 @@ public:
   }
   /// The same for work on so many of something, of which a step holds a few.
   bool chargeWork(uint64_t amount, SourceRange range) {
-    steps += amount / Domain::nodesPerStep;
+    steps += amount / elementsPerStep;
     return step(range);
   }
   bool hasSteps() const { return steps <= maxSteps; }
