@@ -299,9 +299,11 @@ private:
       comm.transports = made;
     const std::vector<Transport> &asked =
         comm.transports.empty() ? CommPolicy().transports : comm.transports;
-    if (!comm.preconnect && llvm::all_of(asked, [&](const Transport &one) {
-          return findBy(made, one.name, &Transport::name);
-        }))
+    bool isWhole = read.listsConnections && compiled.program.firstMessage() &&
+                   llvm::all_of(asked, [&](const Transport &one) {
+                     return findBy(made, one.name, &Transport::name);
+                   });
+    if (!comm.preconnect && isWhole)
       comm.preconnect = Preconnect::Off;
   }
 

@@ -53,7 +53,8 @@ private:
     SourceRange at;
     auto [from, to] = in.takeWord(at).split('-');
     uint32_t ranks[2] = {};
-    if (from.getAsInteger(10, ranks[0]) || to.getAsInteger(10, ranks[1]))
+    if (from.getAsInteger(10, ranks[0]) || to.getAsInteger(10, ranks[1]) ||
+        ranks[0] == ranks[1])
       in.expected(at, "two ranks, like `0-1`");
     for (uint32_t rank : ranks)
       if (head.numRanks != 0 && rank >= head.numRanks)

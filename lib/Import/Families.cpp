@@ -183,8 +183,10 @@ private:
     });
     for (Lists &rank : ranks)
       for (std::vector<int64_t> &row : rank)
-        if (!row.empty() && size_t(row[0]) < kinds.numbers().size())
-          row[0] = kinds.numbers()[row[0]].value;
+        if (!row.empty()) // Kinds that the file does not have are refused.
+          row[0] = size_t(row[0]) < kinds.numbers().size()
+                       ? int64_t(kinds.numbers()[row[0]].value)
+                       : -1;
     if (!json.isGood())
       return false;
     std::string fault = proof::makeTemplate(

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "JsonReader.h"
-#include "ppcc/Analysis/Activations.h"
+#include "ppcc/Analysis/Report/Activations.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 

@@ -105,6 +105,7 @@ protected:
   }
 
   void readPreconnect(StringRef key) {
+    context.listsConnections = true;
     DenseSet<std::pair<int64_t, int64_t>> pairs;
     json.list(key, [&] {
       auto pair = json.numbers<2>(key);

@@ -24,7 +24,8 @@ struct ImportContext {
   // What readers find beside the program.
   /// The names of the transports that it was made for: a claim.
   std::vector<std::string> transports{};
-  bool isInstance = false; ///< Of programs for all values of a parameter.
+  bool listsConnections = false; ///< In the order in which they are opened.
+  bool isInstance = false;       ///< Of programs for all values of a parameter.
 };
 
 /// A row of the table of formats.
