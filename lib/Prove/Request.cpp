@@ -24,10 +24,11 @@ std::optional<ParsedRequest> ppcc::readRequest(const ProveRequest &request,
     usageError = conflictIn(request.compile.comm);
   const CommRequest &comm = request.compile.comm;
   if (usageError.empty() && request.dataOnly && comm.transports.empty() &&
-      (comm.order.value_or(CommOrder::None) != CommOrder::None || comm.fusion ||
-       comm.prefetch))
-    usageError = "--transport=data leaves out the messages that --comm-order, "
-                 "--fuse and --prefetch are about";
+      (comm.order.value_or(CommOrder::None) != CommOrder::None ||
+       (comm.fusion && comm.fusion->fusion != Fusion::None) || comm.prefetch))
+    usageError =
+        "proofs by data alone leave out the messages that --comm-order, "
+        "--fuse and --prefetch are about; name a --transport";
   if (!compiled || !usageError.empty())
     return std::nullopt;
   const Checked &checked = *compiled.checked;
