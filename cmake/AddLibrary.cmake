@@ -39,7 +39,7 @@ ppcc_precompile(ppccHeaders LINK ppcc_llvm fmt::fmt HEADERS ${PPCC_COMMON_HEADER
 # the fence between the layers: headers of a library that is not in it are not found.
 function(ppcc_library name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp)
   set(target ppcc${name})
   if(sources)
     add_library(${target} STATIC ${sources})

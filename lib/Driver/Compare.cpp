@@ -1,7 +1,7 @@
 // `ppcc compare`: a table of the figures of several schedules.
 #include "Options.h"
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/Report.h"
+#include "ppcc/Analysis/Report/Report.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Driver/Output.h"

@@ -1,7 +1,7 @@
 // Writes the program as C++ data for the engine, see docs/runtime.md.
 #include "Emitters.h"
 #include "Writer.h"
-#include "ppcc/Analysis/PeakUsage.h"
+#include "ppcc/Analysis/Report/PeakUsage.h"
 #include "ppcc/Emit/Digest.h"
 #include "ppcc/IR/Loops.h"
 #include "ppcc/Runtime/Program.h"

@@ -1,7 +1,7 @@
 // Draws a program for papers: a row a rank, an axis of time, a legend.
 #include "Emitters.h"
 #include "Svg.h"
-#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/Index/Dependences.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 
 using namespace ppcc;

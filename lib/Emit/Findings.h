@@ -1,7 +1,7 @@
 // What a run is limited by, where its time goes, and what would help.
 #pragma once
 
-#include "ppcc/Analysis/Report.h"
+#include "ppcc/Analysis/Report/Report.h"
 
 namespace ppcc {
 

@@ -3,7 +3,7 @@
 #include "JsonParts.h"
 #include "Writer.h"
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/PeakUsage.h"
+#include "ppcc/Analysis/Report/PeakUsage.h"
 #include "ppcc/Emit/Digest.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Loops.h"

@@ -1,7 +1,7 @@
 // Writes one line a rank, the nodes of each action or group in a brace.
 #include "Cells.h"
 #include "Emitters.h"
-#include "ppcc/Analysis/NodeOrders.h"
+#include "ppcc/Analysis/Cost/NodeOrders.h"
 #include "ppcc/Basic/Diagnostics/Emit.h"
 #include "ppcc/IR/Location.h"
 #include "ppcc/Support/Printable.h"

@@ -4,7 +4,7 @@
 
 #include "Cells.h"
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Analysis/Report/MemoryCurve.h"
 #include "ppcc/Emit/Emitter.h"
 
 namespace ppcc {

@@ -1,5 +1,5 @@
 // Writes what a program's run amounts to, for people and for programs.
-#include "ppcc/Analysis/Report.h"
+#include "ppcc/Analysis/Report/Report.h"
 #include "Emitters.h"
 #include "Findings.h"
 #include "JsonParts.h"

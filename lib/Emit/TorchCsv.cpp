@@ -4,7 +4,7 @@
 #include "Emitters.h"
 
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/Turns.h"
+#include "ppcc/Analysis/Run/Turns.h"
 #include "ppcc/Basic/Diagnostics/Emit.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"

@@ -5,7 +5,7 @@
 
 #include "Simplex.h"
 #include "SymbolicExpand.h"
-#include "ppcc/Analysis/Durations.h"
+#include "ppcc/Analysis/Cost/Durations.h"
 #include "ppcc/EveryP/CertificateSearch.h"
 #include "ppcc/Prove/Request.h"
 

@@ -18,9 +18,9 @@
 // A gap of 2 is filled by a W of 3, as half of it fits, but not by one of 5.
 #include "Fill.h"
 
-#include "ppcc/Analysis/Durations.h"
-#include "ppcc/Analysis/MemoryCurve.h"
-#include "ppcc/Analysis/PairNumbering.h"
+#include "ppcc/Analysis/Cost/Durations.h"
+#include "ppcc/Analysis/Report/MemoryCurve.h"
+#include "ppcc/Analysis/Index/PairNumbering.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 
 using namespace ppcc;

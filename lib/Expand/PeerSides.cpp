@@ -2,8 +2,8 @@
 #include "PeerSides.h"
 
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/Dependences.h"
-#include "ppcc/Analysis/Inboxes.h"
+#include "ppcc/Analysis/Index/Dependences.h"
+#include "ppcc/Analysis/Run/Inboxes.h"
 #include "ppcc/Basic/Diagnostics/Expand.h"
 
 using namespace ppcc;

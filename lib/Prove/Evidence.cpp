@@ -3,7 +3,7 @@
 #include "Fit.h"
 #include "Model.h"
 
-#include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Analysis/Run/Simulation.h"
 
 using namespace ppcc;
 

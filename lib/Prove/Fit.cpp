@@ -15,8 +15,8 @@
 //   With 4, 6, 9 for n = 2 there is no fit.
 #include "Fit.h"
 
-#include "ppcc/Analysis/EventGraph.h"
-#include "ppcc/Analysis/EventRun.h"
+#include "ppcc/Analysis/Run/EventGraph.h"
+#include "ppcc/Analysis/Run/EventRun.h"
 #include "ppcc/Proof/Instance.h"
 
 using namespace ppcc;

@@ -2,7 +2,7 @@
 // of it is believed before it is checked.
 #pragma once
 
-#include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Analysis/Run/Simulation.h"
 #include "ppcc/Proof/Checker.h"
 
 namespace ppcc {

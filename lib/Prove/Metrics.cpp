@@ -2,8 +2,8 @@
 
 #include "Fit.h"
 #include "Memory.h"
-#include "ppcc/Analysis/Activations.h"
-#include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Analysis/Report/Activations.h"
+#include "ppcc/Analysis/Report/MemoryCurve.h"
 
 using namespace ppcc;
 using family::Family;

@@ -1,6 +1,6 @@
 #include "Model.h"
 
-#include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Analysis/Report/MemoryCurve.h"
 
 using namespace ppcc;
 using proof::Costs;

@@ -1,6 +1,6 @@
 #include "ppcc/Prove/ProgramFamily.h"
 
-#include "ppcc/Analysis/PeakUsage.h"
+#include "ppcc/Analysis/Report/PeakUsage.h"
 #include "ppcc/Proof/Instance.h"
 #include "ppcc/Transforms/Roll.h"
 

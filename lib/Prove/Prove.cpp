@@ -11,7 +11,7 @@
 #include "Ranges.h"
 #include "TemplateProver.h"
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Analysis/Report/MemoryCurve.h"
 #include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Family/SymbolicExpand.h"

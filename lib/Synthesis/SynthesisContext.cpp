@@ -5,7 +5,7 @@
 #include "ppcc/Basic/Diagnostics/Synthesis.h"
 
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/Report.h"
+#include "ppcc/Analysis/Report/Report.h"
 
 using namespace ppcc;
 using namespace ppcc::synthesis;

@@ -3,7 +3,7 @@
 #include "InitialOrders.h"
 
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/Report.h"
+#include "ppcc/Analysis/Report/Report.h"
 
 using namespace ppcc;
 using namespace ppcc::synthesis;

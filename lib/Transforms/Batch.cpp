@@ -3,7 +3,7 @@
 #include "Fuse.h"
 
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/EventGraph.h"
+#include "ppcc/Analysis/Run/EventGraph.h"
 
 using namespace ppcc;
 

@@ -1,10 +1,10 @@
 // What the orders of inject-comm share.
 #pragma once
 
-#include "ppcc/Analysis/Dependences.h"
-#include "ppcc/Analysis/Durations.h"
-#include "ppcc/Analysis/Inboxes.h"
-#include "ppcc/Analysis/TorchSteps.h"
+#include "ppcc/Analysis/Index/Dependences.h"
+#include "ppcc/Analysis/Cost/Durations.h"
+#include "ppcc/Analysis/Run/Inboxes.h"
+#include "ppcc/Analysis/Run/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/Transforms/InjectComm.h"
 

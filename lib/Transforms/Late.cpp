@@ -2,7 +2,7 @@
 // producer. What a rank sends to another sooner is received sooner.
 #include "CommPlan.h"
 
-#include "ppcc/Analysis/EdgeIndex.h"
+#include "ppcc/Analysis/Index/EdgeIndex.h"
 
 using namespace ppcc;
 

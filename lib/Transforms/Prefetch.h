@@ -1,7 +1,7 @@
 // Bounds how many receives of an edge are posted ahead of their readers.
 #pragma once
 
-#include "ppcc/Analysis/EdgeIndex.h"
+#include "ppcc/Analysis/Index/EdgeIndex.h"
 
 namespace ppcc {
 

@@ -18,7 +18,7 @@
 #include "CommPlan.h"
 #include "Prefetch.h"
 
-#include "ppcc/Analysis/EventRun.h"
+#include "ppcc/Analysis/Run/EventRun.h"
 #include "ppcc/Basic/Diagnostics/Transforms.h"
 #include "ppcc/IR/Location.h"
 

@@ -15,7 +15,7 @@
 // Two iterations would save 2 rows, the price of a loop, and stay unrolled.
 #include "ppcc/Transforms/Roll.h"
 
-#include "ppcc/Analysis/PeakUsage.h"
+#include "ppcc/Analysis/Report/PeakUsage.h"
 #include "ppcc/IR/Loops.h"
 
 using namespace ppcc;

@@ -4,7 +4,7 @@
 #include "CommPlan.h"
 #include "Prefetch.h"
 
-#include "ppcc/Analysis/Turns.h"
+#include "ppcc/Analysis/Run/Turns.h"
 
 using namespace ppcc;
 

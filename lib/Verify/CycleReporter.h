@@ -2,8 +2,8 @@
 #pragma once
 
 #include "CheckerBase.h"
-#include "ppcc/Analysis/EventGraph.h"
-#include "ppcc/Analysis/WaitCycle.h"
+#include "ppcc/Analysis/Run/EventGraph.h"
+#include "ppcc/Analysis/Run/WaitCycle.h"
 
 namespace ppcc {
 

@@ -1,7 +1,7 @@
 // Checks that the members of a group need nothing of each other, and are either
 // compute actions or messages.
 #include "CheckerBase.h"
-#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/Index/Dependences.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 

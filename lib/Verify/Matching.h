@@ -1,7 +1,7 @@
 // Pairs the sends of a program with its receives.
 #pragma once
 
-#include "ppcc/Analysis/MessageIndex.h"
+#include "ppcc/Analysis/Index/MessageIndex.h"
 #include "ppcc/Pass/Pass.h"
 
 namespace ppcc {

@@ -1,6 +1,6 @@
 // Checks that no two actions move the same away from a rank.
 #include "CheckerBase.h"
-#include "ppcc/Analysis/MemoryCurve.h"
+#include "ppcc/Analysis/Report/MemoryCurve.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 

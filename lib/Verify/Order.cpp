@@ -1,7 +1,7 @@
 // Checks that on its rank an action stands after those of its own stage that
 // it needs.
 #include "CheckerBase.h"
-#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/Index/Dependences.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 

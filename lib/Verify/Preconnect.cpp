@@ -1,7 +1,7 @@
 // Checks that `preconnect`, where a program has it, names all ranks that
 // exchange messages.
 #include "CheckerBase.h"
-#include "ppcc/Analysis/RankPairs.h"
+#include "ppcc/Analysis/Index/RankPairs.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 

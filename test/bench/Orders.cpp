@@ -2,7 +2,7 @@
 // the bound by data dependences alone, for the schedules of the library. With
 // --details also for each schedule by itself; with --prefetch=N when no more
 // receives of an edge are posted ahead.
-#include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Analysis/Run/Simulation.h"
 #include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 

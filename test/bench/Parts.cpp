@@ -1,6 +1,6 @@
 // Times the parts of the compiler on interleaved 1F1B with 128 ranks and 2
 // chunks: 512 M compute actions.
-#include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Analysis/Run/Simulation.h"
 #include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Transforms/Preconnect.h"
 

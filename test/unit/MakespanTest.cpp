@@ -4,7 +4,7 @@
 #include "RandomProgram.h"
 #include "Rows.h"
 
-#include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Analysis/Run/Simulation.h"
 
 #include <gtest/gtest.h>
 

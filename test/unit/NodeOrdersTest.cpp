@@ -1,5 +1,5 @@
 // Orders of nodes against what every order must keep, on random graphs.
-#include "ppcc/Analysis/NodeOrders.h"
+#include "ppcc/Analysis/Cost/NodeOrders.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The index of a program agrees with a search.
-#include "ppcc/Analysis/Dependences.h"
+#include "ppcc/Analysis/Index/Dependences.h"
 
 #include "llvm/ADT/STLExtras.h"
 

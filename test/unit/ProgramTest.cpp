@@ -1,5 +1,5 @@
 // The columns of a program, and the table of kinds.
-#include "ppcc/Analysis/GroupIndex.h"
+#include "ppcc/Analysis/Index/GroupIndex.h"
 
 #include "llvm/ADT/STLExtras.h"
 

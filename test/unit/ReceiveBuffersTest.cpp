@@ -4,7 +4,7 @@
 #include "Rows.h"
 
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/ReceiveBuffers.h"
+#include "ppcc/Analysis/Report/ReceiveBuffers.h"
 #include "ppcc/Transforms/InjectComm.h"
 
 #include <gtest/gtest.h>

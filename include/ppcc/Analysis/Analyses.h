@@ -1,9 +1,9 @@
 // What is known about a program as it stands.
 #pragma once
 
-#include "ppcc/Analysis/GroupIndex.h"
-#include "ppcc/Analysis/ReceiveBuffers.h"
-#include "ppcc/Analysis/Simulation.h"
+#include "ppcc/Analysis/Index/GroupIndex.h"
+#include "ppcc/Analysis/Report/ReceiveBuffers.h"
+#include "ppcc/Analysis/Run/Simulation.h"
 #include "ppcc/Basic/Diagnostics.h"
 
 namespace ppcc {

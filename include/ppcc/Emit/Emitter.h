@@ -1,7 +1,7 @@
 // Writes a program in one of the formats of Emitters.def.
 #pragma once
 
-#include "ppcc/Analysis/TorchSteps.h"
+#include "ppcc/Analysis/Run/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Text.h"
 #include "ppcc/IR/Transport.h"

@@ -1,7 +1,7 @@
 // Orders of the actions of a workload, and how long they take.
 #pragma once
 
-#include "ppcc/Analysis/ResourceBound.h"
+#include "ppcc/Analysis/Cost/ResourceBound.h"
 
 namespace ppcc::synthesis {
 

@@ -1,7 +1,7 @@
 // How many layers each stage gets.
 #pragma once
 
-#include "ppcc/Analysis/Durations.h"
+#include "ppcc/Analysis/Cost/Durations.h"
 
 namespace ppcc::synthesis {
 

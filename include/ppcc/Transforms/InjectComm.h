@@ -1,7 +1,7 @@
 // Inserts a send and a receive on every edge that leaves a rank.
 #pragma once
 
-#include "ppcc/Analysis/TorchSteps.h"
+#include "ppcc/Analysis/Run/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Pass/PassOptions.h"
