@@ -38,8 +38,11 @@ struct ActionKey {
 
 ActionKey actionKeyAt(const Program &program, ActionId row) {
   Action action = program[row];
-  return {program.kinds()[action.kind].mnemonic,
-          program.pipe(action.pipe).firstMicrobatch,
+  const KindInfo &kind = program.kinds()[action.kind];
+  return {kind.mnemonic,
+          kind.scope == KindScope::Rank // Of no pipe.
+              ? 0
+              : program.pipe(action.pipe).firstMicrobatch,
           action.stage.value,
           action.microbatch,
           action.peer.value,
@@ -66,9 +69,12 @@ std::string meaningOf(const Program &program, const KindInfo &kind) {
 
 class Difference {
 public:
+  /// `haveHeads`: both are of formats that say all of a program.
   Difference(const Program &a, const Program &b, StringRef nameA,
-             StringRef nameB, SourceManager &sources, raw_ostream &out)
-      : programs{&a, &b}, names{nameA, nameB}, sources(sources), out(out) {}
+             StringRef nameB, bool haveHeads, SourceManager &sources,
+             raw_ostream &out)
+      : programs{&a, &b}, names{nameA, nameB}, haveHeads(haveHeads),
+        sources(sources), out(out) {}
 
   /// Whether the programs are equal up to the order of independent actions.
   bool print() {
@@ -190,7 +196,7 @@ private:
           : pipe.rankOfStage != other->rankOfStage ? "placements of stages"
           : pipe.skipEdges != other->skipEdges || pipe.gaps != other->gaps
               ? "edges"
-          : pipe.slices != other->slices ? "slices"
+          : pipe.slices != other->slices && haveHeads ? "slices"
           : pipe.tensors != other->tensors && !pipe.tensors.empty() &&
                   !other->tensors.empty() // Some formats do not say them.
               ? "tensors"
@@ -260,7 +266,8 @@ private:
     const std::string &phase = program.phases()[action.phase.value];
     if (!phase.empty())
       where += where.empty() ? phase : ", " + phase;
-    bool namesPipe = !action.hasMicrobatch() && program.pipes().size() > 1;
+    bool namesPipe = program.kinds()[action.kind].scope == KindScope::Stage &&
+                     program.pipes().size() > 1;
     return fmt::format(
         "`{}`{}{}{}", cell(program, action),
         namesPipe ? fmt::format(" of pipe `{}`", program.pipe(action.pipe).name)
@@ -271,6 +278,7 @@ private:
 
   const Program *programs[2];
   StringRef names[2];
+  bool haveHeads;
   SourceManager &sources;
   raw_ostream &out;
 };
@@ -286,18 +294,22 @@ int ppcc::runDiff(const Invocation &call) {
   auto session = consoleSession(call, options.console);
   std::optional<Compiled> sides[2];
   ExitCode code = Success;
+  bool haveHeads = true;
   options.request.ignoresUnknownParams = true;
   for (size_t side : {0, 1}) {
     options.request.input = options.inputs[side];
     sides[side] = compile(options.request, *session);
     code = std::max(code, exitCodeOf(*sides[side], call.err));
+    auto input = openInput(options.request, *session);
+    haveHeads &= input && (!input->format || input->format->name == "json" ||
+                           input->format->name == "ir");
   }
   if (code != Success)
     return code;
   bool same = false;
   code = writeOutput(options.output, call.out, *session, [&](raw_ostream &s) {
     Difference difference(sides[0]->program, sides[1]->program,
-                          options.inputs[0], options.inputs[1],
+                          options.inputs[0], options.inputs[1], haveHeads,
                           session->sources, s);
     same = options.asJson ? difference.printJson() : difference.print();
   });
