@@ -51,6 +51,7 @@ static void addImports(Diagnostic &reported, const SourceManager &sources) {
     return;
   uint32_t file = *sources.lookup(sources.position(place).file);
   StringRef text = sources.text(file), rest = text;
+  rest.consume_front("\xEF\xBB\xBF");
   while (rest.starts_with("//"))
     rest = rest.split('\n').second;
   SourceLoc top = sources.loc(file, text.size() - rest.size());

@@ -106,6 +106,7 @@ StringRef reportUnknown(const SourceToken &token, const TokenOrigin &origin,
     return meant;
   // `a&&b` is one mistake; the word that stands for it touches no other.
   std::string by = meant.str();
+  auto isOfName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
   SourceRange range = token.range;
   if (llvm::isAlpha(meant.front())) {
     size_t at = range.begin.raw - origin.begin.raw;
@@ -114,10 +115,12 @@ StringRef reportUnknown(const SourceToken &token, const TokenOrigin &origin,
     size_t more =
         after.take_while([&](char c) { return c == token.text()[0]; }).size();
     range.end = range.end.advanced(more);
-    if (!before.empty() && llvm::isAlnum(before.back()))
+    if (!before.empty() && isOfName(before.back()))
       by = " " + by;
-    if (more != after.size() && llvm::isAlnum(after[more]))
+    if (more != after.size() && isOfName(after[more]))
       by += " ";
+    if (more != 0 && meant == "not") // `!!a` is `a`.
+      return builder.note({}, "did you mean `{}`?", meant), meant;
   }
   builder.note({}, "did you mean `{}`?", meant).replace(range, by);
   return meant;

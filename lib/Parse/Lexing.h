@@ -38,6 +38,12 @@ public:
                              range.end.raw - origin.begin.raw);
   }
 
+  /// What stands between this and a later one.
+  StringRef textUpTo(const SourceToken &later) const {
+    return origin.text.slice(range.end.raw - origin.begin.raw,
+                             later.range.begin.raw - origin.begin.raw);
+  }
+
   std::string getText() const override { return text().str(); }
   size_t getType() const override { return type; }
   void setType(size_t newType) { type = newType; }

@@ -165,20 +165,26 @@ static Token *findOpenBrace(antlr4::Parser *parser) {
   return open.empty() ? nullptr : open.back().first;
 }
 
-/// Writes `(0)` for the `[0]` that begins at a token.
+/// Writes `(0)` for the `[0]` that begins at a token, in one statement.
 static void fixBrackets(antlr4::Parser *parser, const Token *open,
                         DiagnosticEngine::Builder &builder) {
-  antlr4::TokenStream *stream = parser->getTokenStream();
-  std::string text = "(";
-  for (size_t i = 1; stream->LA(i) != Token::EOF; ++i) {
-    Token *token = stream->LT(i);
-    if (token->getTokenIndex() <= open->getTokenIndex())
+  auto *stream =
+      static_cast<antlr4::BufferedTokenStream *>(parser->getTokenStream());
+  stream->fill();
+  unsigned depth = 0;
+  for (size_t i = open->getTokenIndex(); i < stream->size(); ++i) {
+    Token *token = stream->get(i);
+    std::string text = token->getText();
+    if (text == ";" || text == "{" || text == "}")
+      return;
+    depth += text == "[" ? 1 : text == "]" ? -1 : 0;
+    if (depth != 0)
       continue;
-    if (token->getText() == "]")
-      return builder.replace({rangeOf(open).begin, rangeOf(token).end},
-                             text + ")"),
-             void();
-    text += token->getText();
+    auto *begin = static_cast<const SourceToken *>(open),
+         *end = static_cast<const SourceToken *>(token);
+    builder.replace({rangeOf(begin).begin, rangeOf(end).end},
+                    "(" + begin->textUpTo(*end).str() + ")");
+    return;
   }
 }
 
