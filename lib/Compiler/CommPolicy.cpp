@@ -3,8 +3,8 @@
 #include "ppcc/Basic/Diagnostics/Transforms.h"
 
 #include "ppcc/Compiler/PassRegistry.h"
-#include "ppcc/Pass/PipelineParser.h"
 #include "ppcc/Model/Instance.h"
+#include "ppcc/Pass/PipelineParser.h"
 #include "ppcc/Support/Suggest.h"
 #include "ppcc/Verify/Passes.h"
 

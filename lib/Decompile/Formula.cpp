@@ -74,7 +74,7 @@ std::optional<std::string> schedtext::affineTripCount(ArrayRef<int64_t> values,
   size_t after = values.size() - begin - count;
   int64_t slope = count > 1 ? some[1] - some[0]
                   : begin   ? (after ? 0 : some[0])
-                  : after  ? -some[0]
+                  : after   ? -some[0]
                             : 0;
   // What it is beyond its ends runs nothing.
   if ((begin != 0 && some.front() - slope > 0) ||

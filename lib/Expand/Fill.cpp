@@ -19,8 +19,8 @@
 #include "Fill.h"
 
 #include "ppcc/Analysis/Cost/Durations.h"
-#include "ppcc/Analysis/Report/MemoryCurve.h"
 #include "ppcc/Analysis/Index/PairNumbering.h"
+#include "ppcc/Analysis/Report/MemoryCurve.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 
 using namespace ppcc;

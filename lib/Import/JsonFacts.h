@@ -3,8 +3,8 @@
 #pragma once
 
 #include "JsonReader.h"
-#include "ppcc/Analysis/Report/Activations.h"
 #include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/Report/Activations.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
 
 namespace ppcc {

@@ -44,8 +44,7 @@ void TextTable::printAligned(raw_ostream &out, bool isMarkdown) const {
           &row == &rows.front() || isNumeric(row[i]) || row[i].empty();
     }
   StringRef before = isMarkdown ? "| " : "",
-            between = isMarkdown ? " | " : "  ",
-            after = isMarkdown ? " |" : "";
+            between = isMarkdown ? " | " : "  ", after = isMarkdown ? " |" : "";
   auto line = [&](auto cellOf) {
     std::string text = before.str();
     for (size_t i = 0; i != widths.size(); ++i) {

@@ -1,8 +1,8 @@
 // What the orders of inject-comm share.
 #pragma once
 
-#include "ppcc/Analysis/Index/Dependences.h"
 #include "ppcc/Analysis/Cost/Durations.h"
+#include "ppcc/Analysis/Index/Dependences.h"
 #include "ppcc/Analysis/Run/Inboxes.h"
 #include "ppcc/Analysis/Run/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"

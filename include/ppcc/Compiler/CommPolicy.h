@@ -3,8 +3,8 @@
 
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Transport.h"
-#include "ppcc/Pass/PassManager.h"
 #include "ppcc/Model/Instance.h"
+#include "ppcc/Pass/PassManager.h"
 #include "ppcc/Transforms/FuseComm.h"
 #include "ppcc/Transforms/InjectComm.h"
 

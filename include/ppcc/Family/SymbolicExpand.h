@@ -1,8 +1,8 @@
 // Lays a schedule out for all microbatches at once.
 #pragma once
 
-#include "ppcc/Proof/Template.h"
 #include "ppcc/Model/Instance.h"
+#include "ppcc/Proof/Template.h"
 
 namespace ppcc::family {
 

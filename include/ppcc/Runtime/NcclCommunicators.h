@@ -27,7 +27,8 @@ struct NcclOptions {
   milliseconds abortTimeout = std::chrono::seconds(1);
   /// How ranks hear of a failure: NCCL does not tell those that wait.
   /// `broadcastFailure` tells all others, `peerFailure` gives what another rank
-  /// has said; several threads call it. Without them the others end after their timeout.
+  /// has said; several threads call it. Without them the others end after their
+  /// timeout.
   std::function<void(const std::string &)> broadcastFailure;
   std::function<std::optional<std::string>()> peerFailure;
 };

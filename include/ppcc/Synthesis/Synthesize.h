@@ -19,8 +19,8 @@ struct SynthesisRequest {
   /// and back, and for which microbatches, is looked for, too: with the actions
   /// of std.pp, or those of the placement's file.
   bool recompute = false, offload = false;
-  std::vector<std::string> from;               ///< Schedules to begin with.
-  std::string name = "found";                  ///< Of the schedule.
+  std::vector<std::string> from; ///< Schedules to begin with.
+  std::string name = "found";    ///< Of the schedule.
   /// The parameter that stands for the microbatches, for an order that does for
   /// each number of them; what is reported is about the number that it is
   /// given.

@@ -1,8 +1,8 @@
 // Gathers what is known of all actions of a program.
 #include "ppcc/Analysis/Report/PeakUsage.h"
 
-#include "ppcc/Analysis/Report/Activations.h"
 #include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/Report/Activations.h"
 #include "ppcc/IR/Loops.h"
 
 using namespace ppcc;

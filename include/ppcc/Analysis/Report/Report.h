@@ -1,9 +1,9 @@
 // The figures of a program's run.
 #pragma once
 
+#include "ppcc/Analysis/Cost/ResourceBound.h"
 #include "ppcc/Analysis/Report/Bubbles.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
-#include "ppcc/Analysis/Cost/ResourceBound.h"
 
 namespace ppcc {
 
