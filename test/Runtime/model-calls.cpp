@@ -44,14 +44,17 @@ Calls callsOf(const std::string &text) {
 }
 
 /// Makes the calls of one rank. Streams, events and memory are known by name;
-/// the communicators are A and B.
+/// the communicators are A and B, which block, N, which does not and which
+/// `init` makes, and those that `split` makes.
 class Host {
 public:
-  Host(int rank, int ranks, const ncclUniqueId (&ids)[2]) : rank(rank) {
+  Host(int rank, int ranks, const ncclUniqueId (&ids)[3])
+      : rank(rank), ranks(ranks), id(ids[2]) {
     model::attachRank(rank, ranks);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     for (int i = 0; i != 2; ++i)
-      ncclCommInitRankConfig(&comms[i], ranks, ids[i], rank, &config);
+      ncclCommInitRankConfig(&comms[i ? "B" : "A"], ranks, ids[i], rank,
+                             &config);
   }
   ~Host() {
     for (auto &[name, stream] : streams)
@@ -66,7 +69,7 @@ public:
     const std::string &verb = call[0];
     auto buffer = [&](size_t i) { return buffers[call.at(i)]; };
     auto last = [&] { return stream(call.back()); };
-    auto comm = [&](size_t i) { return comms[call.at(i) == "B"]; };
+    auto comm = [&](size_t i) { return comms.at(call.at(i)); };
     // down X [PINNED] STREAM, up X [PINNED] STREAM
     auto page = [&] { return call.size() == 4 ? buffer(2) : pages; };
     auto number = [&](size_t i) { return std::stoi(call.at(i)); };
@@ -124,7 +127,22 @@ public:
     else if (verb == "gather") // gather OWN ALL COMM [SIZE] STREAM
       ncclAllGather(buffer(1), buffer(2), size(4) / 2, ncclInt8, comm(3),
                     last());
-    else if (verb == "group")
+    else if (verb == "init") { // init COMM
+      ncclConfig_t config{.blocking = 0};
+      ncclCommInitRankConfig(&comms[call[1]], ranks, id, rank, &config);
+    } else if (verb == "split") { // split COMM NEW
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      ncclCommSplit(comm(1), 0, rank, &comms[call[2]], &config);
+    } else if (verb == "ready") { // ready COMM
+      ncclResult_t state = ncclInProgress;
+      while (state == ncclInProgress) {
+        ncclCommGetAsyncError(comm(1), &state);
+        std::this_thread::yield();
+      }
+    } else if (verb == "count") { // count COMM
+      int count;
+      ncclCommCount(comm(1), &count);
+    } else if (verb == "group")
       ncclGroupStart();
     else if (verb == "end")
       ncclGroupEnd();
@@ -156,8 +174,9 @@ private:
     return found;
   }
 
-  int rank;
-  ncclComm_t comms[2];
+  int rank, ranks;
+  ncclUniqueId id; ///< Of N.
+  std::map<std::string, ncclComm_t> comms;
   std::map<std::string, cudaStream_t> streams;
   std::map<std::string, cudaEvent_t> events;
   std::map<std::string, void *> buffers;
@@ -168,7 +187,7 @@ private:
 
 /// Runs the lists of all ranks; what is reported, in one text.
 std::string run(const std::vector<Calls> &ranks) {
-  ncclUniqueId ids[2];
+  ncclUniqueId ids[3];
   for (ncclUniqueId &id : ids)
     ncclGetUniqueId(&id);
   {

@@ -479,8 +479,10 @@ struct Mode {
   bool isCaptured = false;
 };
 
-ncclComm_t communicator(const ncclUniqueId &id, uint32_t rank, uint32_t size) {
+ncclComm_t communicator(const ncclUniqueId &id, uint32_t rank, uint32_t size,
+                        bool blocks) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = blocks;
   ncclComm_t comm;
   ncclCommInitRankConfig(&comm, int(size), id, int(rank), &config);
   return comm;
@@ -533,28 +535,27 @@ void checkRun(const rt::Program &program, const Mode &mode,
       uint32_t rank = number % program.numRanks;
       uint32_t replica = number / program.numRanks;
       std::vector<ncclComm_t> comms = {
-          communicator(ids[replica], rank, program.numRanks)};
+          communicator(ids[replica], rank, program.numRanks, false)};
       for (uint32_t i = 0; i != 2; ++i)
-        comms.push_back(
-            communicator(ids[replicas + 2 * rank + i], replica, replicas));
-      {
+        comms.push_back(communicator(ids[replicas + 2 * rank + i], replica,
+                                     replicas, true));
+      RunDifference own;
+      try {
         Endpoint endpoint(comms[0], mode.nccl);
         ModelVector::stream = endpoint.stream(0);
-        RunDifference own;
-        try {
-          ModelStage stage(program, rank, endpoint,
-                           gathers ? comms[1] : nullptr,
-                           reduces ? comms[2] : nullptr);
-          rt::Session session(program, rank, stage, endpoint, mode.run);
-          session.step();
-          compare(stage.computed().layers(), expected, own);
-          if (reduces)
-            stage.compareSums(expected, own);
-          if (mode.isCaptured)
-            replay(session, stage, endpoint, expected, own);
-        } catch (const std::exception &error) {
-          own.wrong += std::string(" ") + error.what();
-        }
+        ModelStage stage(program, rank, endpoint, gathers ? comms[1] : nullptr,
+                         reduces ? comms[2] : nullptr);
+        rt::Session session(program, rank, stage, endpoint, mode.run);
+        session.step();
+        compare(stage.computed().layers(), expected, own);
+        if (reduces)
+          stage.compareSums(expected, own);
+        if (mode.isCaptured)
+          replay(session, stage, endpoint, expected, own);
+      } catch (const std::exception &error) {
+        own.wrong += std::string(" ") + error.what();
+      }
+      {
         std::lock_guard lock(mutex);
         found.exact += own.exact, found.reordered += own.reordered;
         found.wrong += own.wrong;
@@ -649,7 +650,7 @@ bool sendComesThrough(const rt::Program &program, bool knowsProducer) {
     threads.emplace_back([&, rank] {
       using namespace std::chrono_literals;
       model::attachRank(int(rank), 2);
-      ncclComm_t comm = communicator(id, rank, 2);
+      ncclComm_t comm = communicator(id, rank, 2, false);
       try {
         Endpoint endpoint(comm);
         cudaStream_t lane = ModelVector::stream = endpoint.stream(0);

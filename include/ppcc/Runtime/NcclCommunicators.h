@@ -48,6 +48,14 @@ public:
         comms(new Comms{comm, options.peerFailure}),
         watchdog(options.timeout, std::bind_front(&Comms::findError, comms),
                  std::bind_front(&Comms::abort, comms)) {
+    try {
+      waitForAsync(ncclSuccess, "the communicator", comm, options.timeout);
+    } catch (const TimedOut &) {
+      throw std::runtime_error(concat("the communicator: has waited ",
+                                      options.timeout.count(),
+                                      " ms for the other ranks"));
+    }
+    watchdog.idle();
     check(ncclCommUserRank(comm, &ownRank), "ncclCommUserRank");
     check(ncclCommCount(comm, &numRanks), "ncclCommCount");
     control = cuda.newStream(false);
@@ -205,9 +213,12 @@ private:
       std::lock_guard lock(mutex);
       why = reason;
       isAborted = true;
+      // Each alone would wait for the device, which waits in the others.
+      ncclGroupStart();
       for (ncclComm_t one : made)
         ncclCommAbort(one);
       ncclCommAbort(first);
+      ncclGroupEnd();
     }
   };
 

@@ -14,6 +14,13 @@
 // the head of another. When no stream and no host can go on it says what each
 // waits for, and which two ends are on different communicators.
 //
+// Ranks meet when they make a communicator, and in the first message of two and
+// the first collective of all. A communicator that blocks holds its host until
+// then. One that does not is in progress from each call on, until the host asks
+// ncclCommGetAsyncError and the others are there; what was called takes effect
+// then, and no earlier call may use the communicator. An abort ends when
+// nothing runs on the device any more, at the end of its group if it is in one.
+//
 // A stream that is captured notes its calls; a launch of the graph makes them
 // again, on streams that stand for those. What CUDA forbids in a capture, and
 // what it allows but no capture means, is reported.
@@ -106,9 +113,15 @@ struct Device {
   int waits = 0;                ///< cudaStreamWaitEvent so far.
   std::deque<model::TracedOperation> *notes = nullptr;
   model::TracedOperation *hostNote = nullptr; ///< What the host has seen last.
-  int groupDepth = 0;
-  std::string groupPlace;
-  std::vector<std::pair<ncclComm_t, std::pair<cudaStream_t, End>>> group;
+  std::string hostWaits; ///< For what other ranks must do, or nothing.
+};
+
+/// Of a thread.
+struct Group {
+  int depth = 0;
+  std::string place;
+  std::vector<std::pair<ncclComm_t, std::pair<cudaStream_t, End>>> posts;
+  std::vector<Device *> aborted;
 };
 
 std::recursive_mutex mutex;
@@ -125,6 +138,7 @@ int hosts = 0; ///< Ranks that have not ended.
 bool isBroken = false;
 bool toleratesFaults = false;
 thread_local Device *here = nullptr;
+thread_local Group group;
 thread_local bool cudaFails = false;
 thread_local Operation *running = nullptr;
 
@@ -173,16 +187,26 @@ struct FakeGraph {
 struct FakeComm {
   World *world;
   int rank;
-  OperationPtr last;
+  Device *device;
+  bool blocks;
+  OperationPtr last{};
   bool aborted = false;
   int numSplits = 0;
   ncclResult_t error = ncclSuccess;
+  std::string inProgress{};       ///< The call.
+  std::function<bool()> hasMet{}; ///< Whether it has ended; then it takes
+                                  ///< effect.
 };
 
 namespace {
 
 struct World {
   int number, size;
+  std::set<int> members; ///< The ranks that have called for it.
+  /// By sender and receiver: the first message's ends; and the ranks of the
+  /// first collective.
+  std::map<std::pair<int, int>, std::map<End::Kind, std::string>> connected;
+  std::set<int> gathered;
   /// By the number of a split: the colours of ranks, and what becomes of them.
   std::map<int, std::map<int, int>> colours;
   std::map<std::pair<int, int>, World *> parts;
@@ -207,9 +231,8 @@ std::string describe(const std::string &what, const std::string &where) {
 }
 
 void refuseOpenGroup(const char *what) {
-  if (here->groupDepth != 0)
-    report(std::string(what) + " while a group is open, begun " +
-           here->groupPlace);
+  if (group.depth != 0)
+    report(std::string(what) + " while a group is open, begun " + group.place);
 }
 
 /// What CUDA forbids the host while it captures, or what a graph cannot hold.
@@ -442,6 +465,15 @@ std::string describeMismatch() {
             return "\n  the two ends are on different communicators: " +
                    sends.front()->by->what + " and " +
                    found->second.front()->by->what;
+  for (auto &world : worlds)
+    for (auto &[pair, ends] : world->connected)
+      for (auto &other : worlds)
+        if (auto found = other->connected.find(pair);
+            ends.size() == 1 && ends.contains(End::Send) &&
+            found != other->connected.end() && found->second.size() == 1 &&
+            found->second.contains(End::Recv))
+          return "\n  the two ends are on different communicators: " +
+                 ends[End::Send] + " and " + found->second[End::Recv];
   return "";
 }
 
@@ -454,11 +486,48 @@ void detectDeadlock() {
   if (waiting != hosts || isBroken || toleratesFaults)
     return;
   std::string text = "nothing can go on:";
-  for (auto &[rank, device] : devices)
+  for (auto &[rank, device] : devices) {
+    if (!device->hostWaits.empty())
+      text += "\n  " + device->hostWaits + " waits for other ranks";
     for (cudaStream_t stream : device->streams)
       if (!stream->work.empty())
         text += "\n  " + stream->work.front()->what + " waits";
+  }
   report(text + describeMismatch());
+}
+
+/// A call on a communicator that may be in progress.
+void refuseInProgress(const FakeComm &comm, const std::string &what) {
+  if (comm.hasMet)
+    report(what + " of communicator " + std::to_string(comm.world->number) +
+           " while " + comm.inProgress + " is in progress");
+}
+
+/// Ends a call on a communicator when `hasMet` is true, which is asked again
+/// and again: in this call if the communicator blocks, or else when somebody
+/// asks for its state.
+ncclResult_t meet(FakeComm &comm, const std::string &what,
+                  std::function<bool()> hasMet) {
+  std::unique_lock lock(mutex);
+  ++progress;
+  std::string call =
+      describe(what + " of communicator " + std::to_string(comm.world->number),
+               "the host of rank " + std::to_string(here->rank));
+  if (!comm.blocks) {
+    comm.inProgress = call;
+    comm.hasMet = std::move(hasMet);
+    return ncclInProgress;
+  }
+  here->hostWaits = call;
+  while (runReady(), !isBroken && !comm.aborted && !hasMet()) {
+    detectDeadlock();
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
+  here->hostWaits.clear();
+  here->waitsAt = ~uint64_t(0);
+  return isBroken || comm.aborted ? ncclInternalError : ncclSuccess;
 }
 
 bool match(World &world, std::pair<int, int> pair) {
@@ -536,6 +605,11 @@ std::string nameOf(const End &end) {
   }
 }
 
+std::pair<int, int> pairOf(const FakeComm &comm, const End &end) {
+  return end.kind == End::Send ? std::pair(comm.rank, end.peer)
+                               : std::pair(end.peer, comm.rank);
+}
+
 /// Nobody meets the ends of an operation that was aborted.
 void withdraw(World &world, const std::vector<End> &ends) {
   auto isOne = [&](const End *end) {
@@ -564,8 +638,7 @@ void launch(ncclComm_t comm, FakeStream &stream,
       bool isMessage = end.kind < End::Gather;
       if (!posted)
         touchEnd(*device, end, world.size);
-      auto pair = end.kind == End::Send ? std::pair(comm->rank, end.peer)
-                                        : std::pair(end.peer, comm->rank);
+      auto pair = pairOf(*comm, end);
       if (!posted && isMessage)
         (end.kind == End::Send ? world.sends : world.receives)[pair].push_back(
             &end);
@@ -591,7 +664,7 @@ void launch(ncclComm_t comm, FakeStream &stream,
 }
 
 ncclResult_t post(ncclComm_t comm, cudaStream_t stream, End end) {
-  std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   if (isBroken)
     return ncclInternalError;
   if (end.peer < 0 || end.peer >= comm->world->size) {
@@ -601,9 +674,43 @@ ncclResult_t post(ncclComm_t comm, cudaStream_t stream, End end) {
                     nameOf(*stream)));
     return ncclInvalidArgument;
   }
+  refuseInProgress(*comm, describe(nameOf(end), nameOf(*stream)));
+  lock.unlock();
   ncclGroupStart();
-  here->group.push_back({comm, {stream, end}});
+  group.posts.push_back({comm, {stream, end}});
   return ncclGroupEnd();
+}
+
+/// Notes the ends that a rank has; whether those of the others are there, too.
+void connect(FakeComm &comm, const End &end, const std::string &what) {
+  if (end.kind >= End::Gather)
+    comm.world->gathered.insert(comm.rank);
+  else
+    comm.world->connected[pairOf(comm, end)].try_emplace(end.kind, what);
+}
+bool isConnected(FakeComm &comm, const End &end) {
+  World &world = *comm.world;
+  return end.kind >= End::Gather
+             ? int(world.gathered.size()) == world.size
+             : world.connected[pairOf(comm, end)].size() == 2;
+}
+
+/// Waits until nothing runs on the devices, or they are gone.
+void awaitIdle(const std::vector<Device *> &which) {
+  std::unique_lock lock(mutex);
+  auto isBusy = [&](const auto &entry) {
+    Device *device = entry.second.get();
+    return std::find(which.begin(), which.end(), device) != which.end() &&
+           !std::all_of(
+               device->streams.begin(), device->streams.end(),
+               [](cudaStream_t stream) { return stream->work.empty(); });
+  };
+  while (runReady(),
+         !isBroken && std::any_of(devices.begin(), devices.end(), isBusy)) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
 }
 
 cudaError_t status() { return isBroken ? cudaErrorLaunchFailure : cudaSuccess; }
@@ -622,9 +729,9 @@ void model::attachRank(int rank, int ranks) {
 }
 void model::detachRank() {
   std::lock_guard lock(mutex);
-  if (here->groupDepth != 0)
+  if (group.depth != 0)
     report("rank " + std::to_string(here->rank) +
-           " ends while a group is open, begun " + here->groupPlace);
+           " ends while a group is open, begun " + group.place);
   if (here->capture)
     report("rank " + std::to_string(here->rank) + " ends in a capture");
   waitsOfRanks[here->rank] = here->waits;
@@ -874,7 +981,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   std::lock_guard lock(mutex);
   // What a group holds is launched when it is closed, behind the event.
-  for (const auto &[comm, end] : here->group)
+  for (const auto &[comm, end] : group.posts)
     if (end.first == stream)
       refuseOpenGroup("cudaEventRecord");
   auto state = event->state = std::make_shared<FakeEvent::State>();
@@ -956,103 +1063,160 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id,
-                                    int rank, ncclConfig_t *) {
-  std::lock_guard lock(mutex);
+                                    int rank, ncclConfig_t *config) {
+  std::unique_lock lock(mutex);
   World *world = worlds[size_t(std::atoi(id.internal))].get();
   world->size = size;
-  *comm = new FakeComm{world, rank, nullptr};
-  return ncclSuccess;
+  world->members.insert(rank);
+  *comm = new FakeComm{world, rank, here, config->blocking != 0};
+  lock.unlock();
+  return meet(**comm, "ncclCommInitRankConfig",
+              [=] { return int(world->members.size()) == size; });
 }
 ncclResult_t ncclCommSplit(ncclComm_t comm, int colour, int, ncclComm_t *made,
-                           ncclConfig_t *) {
+                           ncclConfig_t *config) {
   std::unique_lock lock(mutex);
   refuseCapture("ncclCommSplit");
   refuseOpenGroup("ncclCommSplit");
+  refuseInProgress(*comm, "ncclCommSplit");
   World &world = *comm->world;
   int number = comm->numSplits++;
   std::map<int, int> &colours = world.colours[number];
   colours[comm->rank] = colour;
-  ++progress;
-  while (runReady(),
-         int(colours.size()) != world.size && !isBroken && !comm->aborted) {
-    detectDeadlock();
-    lock.unlock();
-    std::this_thread::yield();
-    lock.lock();
-  }
-  here->waitsAt = ~uint64_t(0);
-  if (isBroken || comm->aborted)
-    return ncclInternalError;
-  if (colour == NCCL_SPLIT_NOCOLOR)
-    return ncclSuccess;
-  World *&part = world.parts[{number, colour}];
-  if (!part)
-    part = newWorld();
-  int rank = 0, size = 0;
-  for (auto [other, its] : colours) {
-    rank += its == colour && other < comm->rank;
-    size += its == colour;
-  }
-  part->size = size;
-  *made = new FakeComm{part, rank, nullptr};
-  return ncclSuccess;
+  *made = nullptr;
+  lock.unlock();
+  return meet(*comm, "ncclCommSplit",
+              [=, &world, &colours, blocks = config->blocking != 0] {
+                if (int(colours.size()) != world.size)
+                  return false;
+                if (colour == NCCL_SPLIT_NOCOLOR)
+                  return true;
+                World *&part = world.parts[{number, colour}];
+                if (!part)
+                  part = newWorld();
+                int rank = 0, size = 0;
+                for (auto [other, its] : colours) {
+                  rank += its == colour && other < comm->rank;
+                  size += its == colour;
+                }
+                part->size = size;
+                *made = new FakeComm{part, rank, comm->device, blocks};
+                return true;
+              });
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  std::lock_guard lock(mutex);
+  refuseInProgress(*comm, "ncclCommDestroy");
   delete comm;
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  std::lock_guard lock(mutex);
-  comm->aborted = true; // What is under way may still look at it.
-  return ncclSuccess;
+  ncclGroupStart();
+  {
+    std::lock_guard lock(mutex);
+    comm->aborted = true; // What is under way may still look at it.
+  }
+  group.aborted.push_back(comm->device);
+  return ncclGroupEnd();
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
   std::lock_guard lock(mutex);
-  *result = isBroken ? ncclInternalError : comm->error;
+  // Only the host of the rank, not a thread beside it, brings it on.
+  if (comm->hasMet && here == comm->device && !comm->aborted && !isBroken) {
+    runReady();
+    here->hostWaits = comm->inProgress;
+    if (std::function<bool()> hasMet = comm->hasMet; hasMet()) {
+      comm->hasMet = nullptr;
+      here->hostWaits.clear();
+      here->waitsAt = ~uint64_t(0);
+    } else {
+      detectDeadlock();
+    }
+  }
+  *result = isBroken                     ? ncclInternalError
+            : comm->error != ncclSuccess ? comm->error
+            : comm->hasMet               ? ncclInProgress
+                                         : ncclSuccess;
   return ncclSuccess;
 }
 ncclResult_t ncclCommCount(ncclComm_t comm, int *size) {
+  std::lock_guard lock(mutex);
+  refuseInProgress(*comm, "ncclCommCount");
   *size = comm->world->size;
   return ncclSuccess;
 }
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank) {
+  std::lock_guard lock(mutex);
+  refuseInProgress(*comm, "ncclCommUserRank");
   *rank = comm->rank;
   return ncclSuccess;
 }
 
 ncclResult_t ncclGroupStart() {
   std::lock_guard lock(mutex);
-  if (here->groupDepth++ == 0)
-    here->groupPlace =
-        describe("a group", "rank " + std::to_string(here->rank));
+  if (group.depth++ == 0 && here)
+    group.place = describe("a group", "rank " + std::to_string(here->rank));
   return ncclSuccess;
 }
 ncclResult_t ncclGroupEnd() {
-  std::lock_guard lock(mutex);
-  if (here->groupDepth == 0) {
+  std::unique_lock lock(mutex);
+  if (group.depth == 0) {
     report(describe("a group is closed that nobody began",
                     "rank " + std::to_string(here->rank)));
     return ncclInvalidArgument;
   }
-  if (--here->groupDepth != 0)
+  if (--group.depth != 0)
     return ncclSuccess;
-  std::map<ncclComm_t, std::map<cudaStream_t, std::vector<End>>> launches;
-  std::vector<ncclComm_t> order;
-  for (auto &[comm, end] : std::exchange(here->group, {})) {
-    if (!launches.contains(comm))
-      order.push_back(comm);
-    launches[comm][end.first].push_back(end.second);
+  Group ended = std::exchange(group, {});
+  using Launches = std::map<cudaStream_t, std::vector<End>>;
+  std::vector<std::pair<ncclComm_t, Launches>> calls;
+  for (auto &[comm, end] : ended.posts) {
+    auto call = std::find_if(calls.begin(), calls.end(), [&](const auto &one) {
+      return one.first == comm;
+    });
+    if (call == calls.end())
+      call = calls.insert(calls.end(), {comm, {}});
+    call->second[end.first].push_back(end.second);
   }
-  for (ncclComm_t comm : order) {
-    if (launches[comm].size() > 1)
+  if (!calls.empty() &&
+      std::any_of(calls.begin(), calls.end(), [&](const auto &call) {
+        return call.first->blocks != calls[0].first->blocks;
+      }))
+    report(describe("a group has communicators of which not all block",
+                    "rank " + std::to_string(here->rank)));
+  std::string what;
+  for (auto &[comm, launches] : calls) {
+    if (launches.size() > 1)
       report(describe("a group puts one communicator on several streams",
                       "rank " + std::to_string(here->rank)));
-    for (auto &[stream, ends] : launches[comm])
-      issueOrCapture(*stream, [comm, ends = std::move(ends)](FakeStream &on) {
-        launch(comm, on, ends);
-      });
+    for (auto &[stream, ends] : launches)
+      for (const End &end : ends) {
+        std::string call = nameOf(end) + " of communicator " +
+                           std::to_string(comm->world->number);
+        what += (what.empty() ? "" : ", ") + nameOf(end);
+        connect(*comm, end, describe(call, nameOf(*stream)));
+      }
   }
-  return isBroken ? ncclInternalError : ncclSuccess;
+  lock.unlock();
+  ncclResult_t code = isBroken ? ncclInternalError : ncclSuccess;
+  for (auto &[comm, launches] : calls) {
+    auto hasMet = [comm, launches, place = here->place] {
+      for (auto &[stream, ends] : launches)
+        for (const End &end : ends)
+          if (!isConnected(*comm, end))
+            return false;
+      std::string outer = std::exchange(here->place, place);
+      for (auto &[stream, ends] : launches)
+        issueOrCapture(
+            *stream, [comm, ends](FakeStream &on) { launch(comm, on, ends); });
+      here->place = outer;
+      return true;
+    };
+    if (ncclResult_t own = meet(*comm, what, hasMet); own != ncclSuccess)
+      code = own;
+  }
+  awaitIdle(ended.aborted);
+  return code;
 }
 ncclResult_t ncclSend(const void *data, size_t size, ncclDataType_t, int peer,
                       ncclComm_t comm, cudaStream_t stream) {
