@@ -1,7 +1,9 @@
 // The parts of the engine: tables, programs made by hand, and damaged files.
 #include "ppcc/Runtime/Cooperative.h"
 #include "ppcc/Runtime/Json.h"
+#include "ppcc/Runtime/Watchdog.h"
 
+#include <future>
 #include <gmock/gmock.h>
 #include <map>
 #include <memory>
@@ -668,6 +670,30 @@ TEST(Json, KeepsWhatTheFileSays) {
   EXPECT_EQ(pipe.skipEdges[1].to, 3);
   EXPECT_THAT(std::vector<uint16_t>(pipe.gaps.begin(), pipe.gaps.end()),
               ElementsAre(0, 2));
+}
+
+/// What the watchdog asks is the user's, and may take its time.
+TEST(Watchdog, GivesUpWhoeverDoesNotAnswer) {
+  struct Shared {
+    std::promise<void> asked, answer, handled;
+  };
+  auto shared = std::make_shared<Shared>();
+  Watchdog watchdog(
+      std::chrono::seconds(60),
+      [shared] {
+        shared->asked.set_value();
+        shared->answer.get_future().wait_for(std::chrono::seconds(5));
+        return std::optional<std::string>();
+      },
+      [shared](const std::optional<std::string> &) {
+        shared->handled.set_value();
+      });
+  watchdog.heartbeat();
+  shared->asked.get_future().wait();
+  EXPECT_FALSE(watchdog.triggerNow(std::chrono::milliseconds(20)));
+  watchdog.idle();
+  shared->answer.set_value();
+  shared->handled.get_future().wait();
 }
 
 TEST(Json, IsAnObjectOfThisForm) {

@@ -5,9 +5,9 @@
 // and at most every 1 ms. It also polls an error function. It calls the handler
 // on an error, on triggerNow(), or when the counter has not changed for longer
 // than the timeout. idle() suspends it.
-// Invariant: the monitor calls the handler at most once, without the lock, and
-// then ends. If the handler still runs when the watchdog is destroyed, the
-// thread is detached; a shared_ptr keeps the state that it uses.
+// Invariant: the monitor calls both functions without the lock, the handler at
+// most once, and then ends. If the handler still runs when the watchdog is
+// destroyed, the thread is detached; a shared_ptr keeps the state that it uses.
 // Cost: a heartbeat is a relaxed increment and a load; the first one after
 // idle() also takes the lock.
 //
@@ -47,15 +47,14 @@ public:
         thread([state = state] { state->watch(); }) {}
   Watchdog(const Watchdog &) = delete;
   ~Watchdog() {
+    bool isLeft;
     {
       std::lock_guard lock(state->mutex);
       state->stopping = true;
+      isLeft = state->isHandling || (state->isPolling && state->isTriggered);
     }
     state->changed.notify_all();
-    if (state->isHandling)
-      thread.detach();
-    else
-      thread.join();
+    isLeft ? thread.detach() : thread.join();
   }
 
   /// The thread is here. A store, but for the first time after rest().
@@ -64,10 +63,16 @@ public:
     if (!state->isWatched.load(std::memory_order_relaxed))
       state->set(state->isWatched, true);
   }
-  /// It may stay away from now on.
-  void idle() { state->set(state->isWatched, false); }
-  /// Lets it act now, and waits for that, at most so long; false when `act`
-  /// has not come back.
+  /// It may stay away from now on; `fails` is not called any more, unless it
+  /// was triggered.
+  void idle() {
+    state->set(state->isWatched, false);
+    std::unique_lock lock(state->mutex);
+    state->changed.wait(
+        lock, [&] { return !state->isPolling || state->isTriggered; });
+  }
+  /// Lets it act now, and waits for that, at most so long; false when `act`, or
+  /// `fails` before it, has not come back.
   bool triggerNow(std::chrono::milliseconds limit) {
     state->set(state->isTriggered, true);
     std::unique_lock lock(state->mutex);
@@ -85,9 +90,9 @@ private:
     std::mutex mutex{};
     std::condition_variable changed{};
     std::atomic<uint64_t> heartbeats = 0;
-    std::atomic<bool> isWatched = false, isTriggered = false,
-                      isHandling = false;
-    bool stopping = false, hasHandled = false;
+    std::atomic<bool> isWatched = false, isTriggered = false;
+    bool isPolling = false, isHandling = false, stopping = false,
+         hasHandled = false;
 
     void set(std::atomic<bool> &flag, bool value) {
       {
@@ -117,8 +122,14 @@ private:
             continue; // What is looked at may be gone.
           if (uint64_t now = heartbeats; now != seen)
             seen = now, since = Clock::now();
+          isPolling = true;
+          lock.unlock();
           wrong = findError();
-          if (!wrong && !isTriggered && Clock::now() - since <= timeout)
+          lock.lock();
+          isPolling = false;
+          changed.notify_all();
+          if (stopping || !(isWatched || isTriggered) ||
+              (!wrong && !isTriggered && Clock::now() - since <= timeout))
             continue;
         }
         isHandling = true;
