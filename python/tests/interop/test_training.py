@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ppcc
 import pytest
 import torch
-from ppcc.torch import Runtime, UsageError
+import torch.distributed.checkpoint as dcp
+from ppcc.torch import Checkpoint, Runtime, UsageError
+from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
 from . import spawn
@@ -106,6 +109,40 @@ def test_stages_may_be_compiled() -> None:
     """Those of schedules with B; see test_wrappers.py."""
     programs = [ppcc.compile("one_f_one_b", P=2, M=4), ppcc.compile("gpipe", P=2, M=4)]
     spawn.run(run_compiled, 2, [program.json for program in programs])
+
+
+def run_compiled_checkpoint(rank: int, text: str, folder: str) -> None:
+    for wraps_part in (False, True):
+        (module,) = make_stages(1, Plain)
+        with torch.no_grad():
+            module.inner.weight.add_(rank)  # type: ignore[union-attr, operator]
+        compiled: Any = torch.compile(module, backend="eager")
+        optimizer = torch.optim.Adam(module.parameters())
+        stage = nn.Sequential(compiled) if wraps_part else compiled
+        runtime = Runtime(ppcc.Program.from_json(text), {rank: stage}, loss_fn=loss_fn, optimizer=optimizer)
+        batch, target = make_batch(4)
+        runtime.step(batch, target=target)
+        runtime.step_optimizer()
+        moments = [state["exp_avg"] for state in optimizer.state.values()]
+        before = [value.detach().clone() for value in (*module.parameters(), *moments)]
+        path = f"{folder}/{wraps_part}"
+        dcp.save({"train": Checkpoint(runtime)}, checkpoint_id=path)
+        with torch.no_grad():
+            for value in (*module.parameters(), *moments):
+                value.zero_()
+        dcp.load({"train": Checkpoint(runtime)}, checkpoint_id=path)
+        moments = [state["exp_avg"] for state in optimizer.state.values()]
+        assert all(map(torch.equal, before, (*module.parameters(), *moments)))
+    with pytest.raises(UsageError, match=r"two weights or buffers would be saved as `0.inner.weight`: \(0, '0.inner.weight'\) and \(1"):
+        Checkpoint(runtime, lambda stage, name: name)
+    tied = Runtime(ppcc.Program.from_json(text), {rank: module}, loss_fn=loss_fn, tied=[{0: "inner.weight", -1: "inner.weight"}])
+    state = Checkpoint(tied, lambda stage, name: name if name == "inner.weight" else f"{stage}.{name}")
+    with pytest.raises(UsageError, match="the state has `strange`, which is of no weight"):
+        state.load_state_dict({"model": {"strange": torch.zeros(1)}})
+
+
+def test_checkpoints_of_compiled_stages_keep_ranks_apart(tmp_path: Path) -> None:
+    spawn.run(run_compiled_checkpoint, 2, ppcc.compile("one_f_one_b", P=2, M=4).json, str(tmp_path))
 
 
 def test_scaler_and_max_norm_require_an_optimizer() -> None:

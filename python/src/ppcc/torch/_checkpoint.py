@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from torch import nn
@@ -15,6 +16,7 @@ from torch.distributed.checkpoint.state_dict import (
 )
 from torch.distributed.checkpoint.stateful import Stateful
 
+from ._errors import UsageError
 from ._runtime import Runtime
 
 Names = Callable[[Any, str], str]
@@ -25,12 +27,15 @@ class Checkpoint(Stateful):
     """The state of a Runtime for torch.distributed.checkpoint: weights, buffers, optimizer and scaler.
 
     With names of the whole model, such as `layers.7.weight`, a checkpoint can be loaded with any placement and any division
-    into stages. Replicas of a stage are saved once.
+    into stages. Replicas of a stage are saved once. All ranks create it together.
 
     Args:
         runtime: The Runtime whose state is saved and loaded.
         names: A function from a stage (its key in `Runtime.stages`) and the name of a weight or buffer in this stage to the
-            name in the checkpoint; by default `stages.STAGE.NAME`.
+            name in the checkpoint; by default `stages.STAGE.NAME`. Only tied weights may have the same name.
+
+    Raises:
+        UsageError: Weights of two stages would have the same name.
 
     Examples:
         >>> import ppcc, torch
@@ -50,13 +55,20 @@ class Checkpoint(Stateful):
         modules = runtime.stages
         # By numbers here, since names of modules have no dots.
         self._model = nn.ModuleDict({str(number): module for number, module in enumerate(modules.values())})
-        whole = names or _default_name
-        self._names = {
-            f"{number}.{name}": whole(stage, name)
-            for number, (stage, module) in enumerate(modules.items())
-            for name in module.state_dict()
-        }
+        stages, whole = list(modules), names or _default_name
+        self._names: dict[str, str] = {}
+        places: list[tuple[str, object]] = []
+        # Its names, unlike those of `Module.state_dict`, are without wrappers such as torch.compile's.
+        for here in get_model_state_dict(self._model):
+            number, _, name = here.partition(".")
+            stage = stages[int(number)]
+            self._names[here] = whole(stage, name)
+            places.append((self._names[here], _place(runtime, stage, name)))
         self._here = {name: here for here, name in self._names.items()}
+        owners: dict[str, object] = {}
+        for name, place in chain(*runtime._setup.groups.all_gather(places)):
+            if owners.setdefault(name, place) != place:
+                raise UsageError(f"two weights or buffers would be saved as `{name}`: {owners[name]} and {place}")
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state: `model`, and `optimizer` and `scaler` if the Runtime has them."""
@@ -82,6 +94,15 @@ class Checkpoint(Stateful):
             scaler.load_state_dict(state_dict["scaler"])
 
 
+def _place(runtime: Runtime, stage: Any, name: str) -> object:
+    """The stage and name of a weight; the same for tied weights."""
+    count = max(pipe.num_stages for pipe in runtime.program.pipes)
+    for number, tie in enumerate(runtime._setup.tied):
+        if any(tied % count == stage and own == name for tied, own in tie.items()):
+            return number
+    return stage, name
+
+
 def _default_name(stage: Any, name: str) -> str:
     where = ".".join(map(str, stage)) if isinstance(stage, tuple) else f"stages.{stage}"
     return f"{where}.{name}"
@@ -97,4 +118,6 @@ def _new_key(key: str, names: dict[str, str]) -> str:
         return names[key]
     kind, dot, rest = key.partition(".")
     name, _, what = rest.rpartition(".")
-    return f"{kind}{dot}{names[name]}.{what}" if name in names else key
+    if name not in names:
+        raise UsageError(f"the state has `{key}`, which is of no weight or buffer of a stage")
+    return f"{kind}{dot}{names[name]}.{what}"
