@@ -270,6 +270,133 @@ def test_tied_weights_have_one_gradient() -> None:
     spawn.run(run_tied, RANKS, [program.json for program in programs])
 
 
+def doubled(stages: list[Any], microbatches: int, times: int, scale: float) -> None:
+    """Adds the gradients of the sum of all losses times `scale`, several times."""
+    batch, target = make_batch(microbatches)
+    for _ in range(times):
+        for x, y in zip(batch.tensor_split(microbatches), target.tensor_split(microbatches), strict=True):
+            for stage in stages:
+                x = stage(x)
+            (loss_fn(x, y) * scale).backward()
+
+
+BOTH_HERE = """
+import "std.pp";
+schedule both_here(P: int = 1, M: int = 4) {
+  ranks P; microbatches M; placement loop(2);
+  on rank r { for m in 0 .. M { F(0); F(1); } repeat M { B(1); } %s repeat M { B(0); } %s }
+}
+"""
+
+
+def run_shared_parameter(rank: int, scale_grads: bool) -> None:
+    pipeline, copies = [torch.distributed.new_group([one]) for one in range(2)][rank], torch.distributed.new_group([0, 1])
+    for reduces in (("", ""), ("REDUCE_GRAD(1);", "REDUCE_GRAD(0);")):
+        program = ppcc.compile_source(BOTH_HERE % reduces)
+        wanted: list[Any] = make_stages(2, Plain)
+        modules: list[Any] = make_stages(2, Plain)
+        for stages in (wanted, modules):
+            stages[1].inner.weight = stages[0].inner.weight
+        doubled(wanted, 8, 1, 1 / 8 if scale_grads else 1)
+        runtime = Runtime(
+            program, dict(enumerate(modules)), loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies}, scale_grads=scale_grads
+        )
+        batch, target = (tensor.chunk(2)[rank] for tensor in make_batch(8))
+        runtime.step(batch, target=target)
+        for stage in range(2):
+            assert_same_gradients(modules[stage], wanted[stage], f"{reduces}, rank {rank}, stage {stage}")
+
+
+@pytest.mark.parametrize("scale_grads", [True, False])
+def test_a_parameter_in_two_stages_of_a_rank_is_reduced_once(scale_grads: bool) -> None:
+    spawn.run(run_shared_parameter, 2, scale_grads)
+
+
+def run_accumulated(rank: int, texts: list[str]) -> None:
+    for text in texts:
+        program = ppcc.Program.from_json(text)
+        count = max(pipe.num_stages for pipe in program.pipes)
+        wanted: list[Any] = make_stages(count, Plain)
+        wanted[-1].inner.weight = wanted[0].inner.weight
+        modules = make_stages(count, Plain)
+        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+        runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[TIE])
+        batch, target = make_batch(program.num_microbatches)
+        for steps in (2, 1):  # Gradients that are set to zero are not those of the step before.
+            doubled(wanted, program.num_microbatches, steps, 1 / program.num_microbatches)
+            for _ in range(steps):
+                runtime.step(batch, target=target)
+                runtime.eval(batch)
+            for stage, module in mine.items():
+                assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+            for module in (*wanted, *mine.values()):
+                module.zero_grad(set_to_none=steps == 2)
+
+
+def run_accumulated_sums(rank: int) -> None:
+    pipeline, copies = [torch.distributed.new_group([one]) for one in range(2)][rank], torch.distributed.new_group([0, 1])
+    program = ppcc.compile("gpipe", P=1, M=4)
+    wanted, modules = make_stages(1, Plain), make_stages(1, Plain)
+    doubled(wanted, 8, 3, 1)
+    runtime = Runtime(program, {0: modules[0]}, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies}, scale_grads=False)
+    batch, target = (tensor.chunk(2)[rank] for tensor in make_batch(8))
+    for reduces in (True, False, True):
+        runtime.step(batch, target=target, reduce_grads=reduces)
+    assert_same_gradients(modules[0], wanted[0], f"rank {rank}")
+
+
+def test_steps_add_to_gradients_that_were_summed() -> None:
+    programs = [compiled("dualpipe", rules, P=RANKS, M=4) for rules in ([], ["reduce_embedding", "reduce_replicas"])]
+    programs += [compiled("one_f_one_b", [], P=RANKS, M=4), compiled("zero_bubble_v", [], P=RANKS, M=4)]
+    spawn.run(run_accumulated, RANKS, [program.json for program in programs])
+    spawn.run(run_accumulated_sums, RANKS)
+
+
+class Counting(Plain):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros((), dtype=torch.complex64))
+
+
+def run_unequal_copies(rank: int) -> None:
+    pipeline, copies = [torch.distributed.new_group([one]) for one in range(2)][rank], torch.distributed.new_group([0, 1])
+    torch.manual_seed(rank)
+    module: Any = nn.Sequential(Counting(), nn.Conv2d(2, 2, 2).to(memory_format=torch.channels_last))
+    module[0].count += rank
+    module[1].bias.requires_grad_(False)
+    Runtime(ppcc.compile("gpipe", P=1, M=2), {0: module}, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies})
+    values = [value.detach().clone() for value in (*module.parameters(), *module.buffers())]
+    torch.manual_seed(0)
+    wanted = nn.Sequential(Counting(), nn.Conv2d(2, 2, 2))
+    assert len(values) == 5 and all(map(torch.equal, values, (*wanted.parameters(), *wanted.buffers())))
+
+
+def test_copies_start_equal() -> None:
+    spawn.run(run_unequal_copies, 2)
+
+
+def run_assigned(rank: int, text: str) -> None:
+    """Weights that take the place of those at creation are those that are summed."""
+    program = ppcc.Program.from_json(text)
+    count = max(pipe.num_stages for pipe in program.pipes)
+    wanted = tied_reference(count, program.num_microbatches)
+    modules = make_stages(count, Plain)
+    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+    runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[TIE])
+    for stage, module in mine.items():
+        module.load_state_dict({name: value.clone() for name, value in wanted[stage].state_dict().items()}, assign=True)
+    batch, target = make_batch(program.num_microbatches)
+    runtime.step(batch, target=target)
+    for stage, module in mine.items():
+        assert_same_gradients(module, wanted[stage], f"rank {rank}, stage {stage}")
+    norm = torch.nn.utils.clip_grad_norm_(dict.fromkeys(weight for stage in wanted for weight in stage.parameters()), 1e9)
+    assert abs(float(runtime.clip_grad_norm_(1e9) - norm)) <= TOLERANCE
+
+
+def test_weights_may_be_assigned_after_creation() -> None:
+    spawn.run(run_assigned, RANKS, compiled("dualpipe", [], P=RANKS, M=4).json)
+
+
 def run_data_parallel(rank: int, texts: list[str]) -> None:
     pipeline, copies = make_pipeline_groups(rank)
     for text in texts:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from .._program import Action, Pipe, Program
 from ._channels import Channels
@@ -52,6 +53,8 @@ class RuntimeConfig:
     has_optimizer: bool
     shapes: Mapping[Any, Sequence[Tensor]] | None
     dynamic: bool
+    summed: dict[nn.Parameter, StorageWeakRef] = field(default_factory=dict)
+    """See Reductions."""
 
     def all_agree(self, yes: bool, *, with_outside_groups: bool = False) -> bool:
         """Whether a condition holds on all ranks; `with_outside_groups`: and in the groups outside of it."""
@@ -98,15 +101,18 @@ class LinkedProgram:
             groups=setup.groups,
             outside=setup.outside,
             mean=setup.scale_grads,
+            sharded=self.sharded,
+            summed=setup.summed,
             make_equal=is_first,
         )
-        self._check_reductions()
+        with setup.groups.raise_on_all_ranks():
+            self._check_reductions()
+            self.shapes: dict[tuple[int, int], tuple[TensorInfo, ...]] = self._given_shapes()
         # The host has to know shapes, so they have a group of their own.
         has_headers = setup.dynamic and dist.is_initialized()
         self.headers = setup.groups.new_group(tuple(range(program.num_ranks)), "gloo") if has_headers else None
         self.channels = Channels(program, self.rank, setup.groups, setup.device)
         self.acknowledges = acknowledged_by(program, self.rank) if self.channels.host_waits and not has_headers else {}
-        self.shapes: dict[tuple[int, int], tuple[TensorInfo, ...]] = self._given_shapes()
         self._shapes_for: object = None
 
     def runs_itself(self, mnemonic: str) -> bool:

@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from .._program import Action, Kind, Program
 from ._errors import UsageError
@@ -29,10 +30,12 @@ class _Reduction:
     stage_keys: frozenset[StageKey]
     """In the whole program."""
     ranks: tuple[int, ...]
-    weights: list[list[nn.Parameter]]
-    """The weights of this rank, each with its places: different Parameters."""
+    names: dict[int, str] | None = None
+    """The name of a tied weight, by stage; None for all weights of a stage that are not tied."""
     kind: Kind | None = None
     """The kind whose actions sum them; None for the end of the step."""
+    weights: list[list[nn.Parameter]] = field(default_factory=list)
+    """The weights of this rank, each with its places: different Parameters."""
     group: dist.ProcessGroup | None = None
     """The process group of `ranks`; None if one rank has all places."""
     missing: set[StageKey] = field(default_factory=set)
@@ -56,45 +59,65 @@ class Reductions:
         groups: Groups,
         outside: Mapping[str, dist.ProcessGroup],
         mean: bool,
+        sharded: Collection[StageKey] = (),
+        summed: dict[nn.Parameter, StorageWeakRef] | None = None,
         by_actions: bool = True,
         make_equal: bool = True,
     ) -> None:
         """`unreplicated` are stages without replicas. `outside` are groups that are not part of the program, by name; gradients
-        are averaged over them with `mean`, else summed. Without `by_actions` finish() sums all gradients; without `make_equal`
-        the initial weights are not changed."""
+        are averaged over them with `mean`, else summed, but not those of `sharded` stages. `summed` are weights of earlier steps whose
+        gradients, if they still have this memory, are copies of a sum that another one keeps. Without `by_actions` finish() sums all
+        gradients; without `make_equal` the initial weights are not changed."""
         self._program = program
         self._rank = rank
         self._modules = modules
         self._groups = groups
         self._outside = outside
         self._mean = mean
+        self._summed = {} if summed is None else summed
         # The table of kinds has those that others are declared to follow, too.
         found = dict.fromkeys(action.kind for actions in program.actions for action in actions)
         self._kinds = [kind for kind in found if by_actions and kind.collective is not None and kind.per == "stage"]
-        ties = [self._tie(tie) for tie in tied]
-        in_ties = {id(weight) for tie in ties for weights in tie.weights for weight in weights}
-        self._reductions = [*self._replicas(unreplicated, in_ties), *ties]
-        self._reduced: set[StageKey] = set()
+        self._reductions = [*self._replicas(unreplicated), *map(self._tie, tied)]
+        stage_keys = modules.keys() - set(sharded)
+        self._outside_stages = {"data_parallel": stage_keys}
+        """The stages of this rank whose gradients are reduced over a group."""
+        for action in program.actions[rank]:
+            if _is_outside(action.kind):
+                self._outside_stages.setdefault(_group_name(action.kind), set()).update({(action.pipe.index, action.stage)} & stage_keys)
+        self._reduced: set[tuple[str, StageKey]] = set()
         self._in_flight = AsyncReducer()
+        with groups.raise_on_all_ranks():
+            self._find_weights()
         self._connect(make_equal)
-        self.start()
+        self.start(trains=False)
 
-    def start(self) -> None:
-        """Resets the state, also after a step that failed."""
+    def start(self, *, trains: bool) -> None:
+        """Resets the state, also after a step that failed.
+
+        Gradients that earlier steps summed are kept in one place only, so that a sum to which this step adds is not counted twice.
+        """
         self._in_flight = AsyncReducer()
         self._reduced.clear()
         for found in self._reductions:
             found.missing = {stage_key for stage_key in found.stage_keys if stage_key in self._modules}
+        self._find_weights()
+        if trains:
+            for weight, storage in self._summed.items():
+                if weight.grad is not None and _storage(weight) == storage:
+                    _gradient(weight).zero_()
+            self._summed.clear()
 
     def has_final_reductions(self) -> bool:
         """Whether there are gradients that no action of the program sums."""
         return any(found.kind is None and self._rank in found.ranks for found in self._reductions)
 
-    def finish(self, sharded: Collection[StageKey] = ()) -> None:
-        """Sums gradients that no action sums, also over copies except those of `sharded` stages; waits for all reductions."""
-        if (copies := self._outside.get("data_parallel")) is not None:
-            for stage_key in sorted(self._modules.keys() - self._reduced - set(sharded)):
-                self._reduce_outside(stage_key, copies)
+    def finish(self) -> None:
+        """Sums gradients that no action sums, also over copies; waits for all reductions."""
+        if "data_parallel" in self._outside:
+            for stage_key in sorted(self._outside_stages["data_parallel"]):
+                if ("data_parallel", stage_key) not in self._reduced:
+                    self._reduce_outside(stage_key, "data_parallel")
         for found in self._reductions:
             if found.kind is None and self._rank in found.ranks:
                 self._reduce(found)
@@ -111,8 +134,8 @@ class Reductions:
         """
         stage_key = (action.pipe.index, action.stage)
         if _is_outside(action.kind):
-            self._reduced.add(stage_key)
-            self._reduce_outside(stage_key, self._outside_group(action.kind))
+            self._outside_group(action.kind)
+            self._reduce_outside(stage_key, _group_name(action.kind))
             return
         for found in self._reductions:
             if found.kind == action.kind and stage_key in found.missing:
@@ -122,11 +145,16 @@ class Reductions:
 
     def duplicate_weights(self) -> set[int]:
         """The ids of weights of this rank that are copies; their originals are on this rank or on another one."""
+        self._find_weights()
         repeated: set[int] = set()
         for found in self._reductions:
-            is_owner = found.ranks[0] == self._rank
-            repeated.update(id(weight) for weights in found.weights for weight in weights[is_owner:])
+            repeated.update(map(id, self._copies(found)))
         return repeated
+
+    def _copies(self, found: _Reduction) -> list[nn.Parameter]:
+        """The weights of this rank whose original is another one, here or on the first rank."""
+        is_owner = found.ranks[0] == self._rank
+        return [weight for weights in found.weights for weight in weights[is_owner:]]
 
     def check(self, kind: Kind) -> None:
         """Raises UsageError if actions of this kind have nothing to sum, or no group."""
@@ -148,28 +176,33 @@ class Reductions:
     def _hosting_ranks(self, stage_keys: frozenset[StageKey]) -> tuple[int, ...]:
         return tuple(sorted({self._home(stage_key) for stage_key in stage_keys}))
 
-    def _replicas(self, unreplicated: frozenset[StageKey], without: set[int]) -> list[_Reduction]:
+    def _replicas(self, unreplicated: frozenset[StageKey]) -> list[_Reduction]:
         sums = []
         for stage in range(max(pipe.num_stages for pipe in self._program.pipes)):
             stage_keys = self._replicas_of(stage)
-            mine = [self._modules[stage_key] for stage_key in sorted(stage_keys) if stage_key in self._modules]
             if len(self._hosting_ranks(stage_keys)) == 1 or stage_keys & unreplicated:
                 continue
-            weights = [[weight] for weight in mine[0].parameters() if id(weight) not in without] if mine else []
             kind = next((kind for kind in self._kinds if kind.collective == "replicas"), None)
-            sums.append(_Reduction(stage_keys, self._hosting_ranks(stage_keys), weights, kind))
+            sums.append(_Reduction(stage_keys, self._hosting_ranks(stage_keys), kind=kind))
         return sums
 
     def _tie(self, tie: Tie) -> _Reduction:
         last = max(pipe.num_stages for pipe in self._program.pipes)
         names = {self._stage_number(stage, last): name for stage, name in tie.items()}
         stage_keys = frozenset(stage_key for stage in names for stage_key in self._replicas_of(stage))
-        found: dict[int, nn.Parameter] = {}
-        for stage_key in sorted(stage_keys):
-            if stage_key in self._modules:
-                weight = self._weight(stage_key, names[stage_key[1]])
-                found[id(weight)] = weight
-        return _Reduction(stage_keys, self._hosting_ranks(stage_keys), [list(found.values())] if found else [], self._kind_of(set(names), last))
+        return _Reduction(stage_keys, self._hosting_ranks(stage_keys), names, self._kind_of(set(names), last))
+
+    def _find_weights(self) -> None:
+        """Looks the weights up, since load_state_dict(assign=True) replaces them."""
+        in_ties: set[int] = set()
+        for found in reversed(self._reductions):  # Ties come last.
+            mine = [stage_key for stage_key in sorted(found.stage_keys) if stage_key in self._modules]
+            if found.names is not None:
+                places = {id(weight): weight for key in mine for weight in [self._weight(key, found.names[key[1]])]}
+                found.weights = [list(places.values())] if places else []
+                in_ties.update(places)
+            elif mine:
+                found.weights = [[weight] for weight in self._modules[mine[0]].parameters() if id(weight) not in in_ties]
 
     @staticmethod
     def _stage_number(stage: int, count: int) -> int:
@@ -192,6 +225,10 @@ class Reductions:
     # Groups and first values.
 
     def _connect(self, make_equal: bool) -> None:
+        if make_equal and (copies := self._outside.get("data_parallel")) is not None:
+            for module in dict.fromkeys(self._modules[stage_key] for stage_key in sorted(self._outside_stages["data_parallel"])):
+                for tensor in (*module.parameters(), *module.buffers()):
+                    _broadcast(tensor, dist.get_global_rank(copies, 0), copies)
         for found in self._reductions:
             self._check_order(found)
             if len(found.ranks) > 1:
@@ -204,13 +241,13 @@ class Reductions:
         root = self._groups.global_rank(self._home(min(found.stage_keys)))
         for first, *others in found.weights:
             if found.group is not None:
-                dist.broadcast(first.data, root, group=found.group)
+                _broadcast(first, root, found.group)
             for other in others:
                 other.data.copy_(first.data)
         if found.group is not None and len({stage for _, stage in found.stage_keys}) == 1:
             module = next(self._modules[stage_key] for stage_key in sorted(found.stage_keys) if stage_key in self._modules)
             for buffer in module.buffers():
-                dist.broadcast(buffer, root, group=found.group)
+                _broadcast(buffer, root, found.group)
 
     def _check_order(self, found: _Reduction) -> None:
         """Checks that reductions over other groups come before this one at all places, or after it at all places."""
@@ -238,18 +275,26 @@ class Reductions:
     # Sums.
 
     def _outside_group(self, kind: Kind) -> dist.ProcessGroup:
-        name = str(kind.collective).removeprefix("outside ")
+        name = _group_name(kind)
         if name not in self._outside:
             raise UsageError(f"`{kind.mnemonic}` is done by the group `{name}`: give the Runtime groups={{'{name}': ...}}")
         return self._outside[name]
 
-    def _reduce_outside(self, stage_key: StageKey, group: dist.ProcessGroup) -> None:
-        gradients = [_gradient(weight) for weight in self._modules[stage_key].parameters() if weight.requires_grad]
+    def _reduce_outside(self, stage_key: StageKey, name: str) -> None:
+        """Starts to reduce the gradients of a stage, but not those to which a stage that comes later adds."""
+        self._reduced.add((name, stage_key))
+        later = [key for key in self._outside_stages[name] if (name, key) not in self._reduced]
+        shared = {id(weight) for key in later for weight in self._modules[key].parameters()}
+        weights = [w for w in self._modules[stage_key].parameters() if w.requires_grad and id(w) not in shared]
+        gradients, group = list(map(_gradient, weights)), self._outside[name]
         size = dist.get_world_size(group) if self._mean else 1
+        if not self._mean and dist.get_rank(group) > 0:
+            self._summed.update((weight, _storage(weight)) for weight in weights)
         self._in_flight.begin(group, gradients, lambda gradient: None if size == 1 else gradient.div_(size))
 
     def _reduce(self, found: _Reduction) -> None:
         trained = [list(map(_gradient, weights)) for weights in found.weights if weights[0].requires_grad]
+        self._summed.update((weight, _storage(weight)) for weight in self._copies(found) if weight.requires_grad)
         self._in_flight.wait_for([gradient for gradients in trained for gradient in gradients])
         for first, *others in trained:
             for other in others:
@@ -269,6 +314,21 @@ class Reductions:
 
 def _is_outside(kind: Kind) -> bool:
     return isinstance(kind.collective, str) and kind.collective.startswith("outside ")
+
+
+def _group_name(kind: Kind) -> str:
+    return str(kind.collective).removeprefix("outside ")
+
+
+def _broadcast(tensor: Tensor, root: int, group: dist.ProcessGroup) -> None:
+    local = (tensor.to_local() if isinstance(tensor, DTensor) else tensor).detach()
+    whole = local.contiguous()
+    dist.broadcast(whole.view(-1).view(torch.uint8), root, group=group)  # Of any type.
+    local.copy_(whole)
+
+
+def _storage(weight: nn.Parameter) -> StorageWeakRef:
+    return StorageWeakRef(_gradient(weight).untyped_storage())  # type: ignore[no-untyped-call]
 
 
 def _gradient(weight: nn.Parameter) -> Tensor:

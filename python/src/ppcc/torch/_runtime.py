@@ -51,7 +51,8 @@ class Runtime:
         tied: Weights that several stages share, each by its name in these stages, such as
             `{0: "embed.weight", -1: "head.weight"}`. Negative stages count from the last.
         groups: Process groups of collectives that are not part of the program, by name. Gradients are averaged over
-            `data_parallel`, at the end of the step unless the program has REDUCE_GRAD.
+            `data_parallel`, at the end of the step unless the program has REDUCE_GRAD; its copies start with the weights and
+            buffers of its first rank.
         optimizer: The optimizer of STEP and `step_optimizer`.
         scaler: Scales losses, and makes the optimizer skip steps whose gradients are not finite.
         max_norm: Clip gradients to this norm before the optimizer steps.
@@ -194,8 +195,8 @@ class Runtime:
         Args:
             *args: The inputs of first stages; required on their ranks, ignored on others.
             target: The second argument of `loss_fn`; required on the ranks of last stages unless the program is forward-only.
-            reduce_grads: False accumulates gradients over several steps: it skips REDUCE_GRAD, REDUCE_EMBEDDING,
-                REDUCE_REPLICAS, STEP and VALIDATE. Pass it to all steps except the last.
+            reduce_grads: False skips REDUCE_GRAD, REDUCE_EMBEDDING, REDUCE_REPLICAS, STEP and VALIDATE, for all but the last of
+                several steps that accumulate gradients.
             return_outputs: Whether to return the outputs of last stages.
             share_losses: Whether all ranks get all losses.
             **kwargs: Arguments of the stages whose `forward` has parameters with these names.

@@ -90,7 +90,7 @@ class Step:
         )
 
     def run(self) -> StepResult:
-        self._linked.reductions.start()
+        self._linked.reductions.start(trains=self._trains)
         for group in self._linked.action_groups if self._trains else self._linked.evaluation:
             if group[0].kind.is_message:
                 self.at = group[0]
@@ -364,7 +364,7 @@ class Step:
         self._is_reduced = True
         for sharded in self._linked.sharded.values():
             sharded.reduce()
-        self._linked.reductions.finish(self._linked.sharded)
+        self._linked.reductions.finish()
 
     def _step_optimizer(self, action: Action) -> None:
         assert self._optimizer is not None
