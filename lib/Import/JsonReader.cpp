@@ -263,17 +263,33 @@ bool JsonReader::boolean(StringRef what, bool otherwise) {
   return otherwise;
 }
 
-size_t JsonReader::takeNumbers(MutableArrayRef<int64_t> values) {
-  size_t count = 0;
-  bool areIntegers = true;
-  bool isList = array([&] {
-    auto value = integer();
-    areIntegers &= value.has_value();
-    if (count < values.size())
-      values[count] = value.value_or(0);
-    ++count;
-  });
-  return isList && areIntegers ? count : 0;
+bool JsonReader::takeNumbers(MutableArrayRef<int64_t> values) {
+  constexpr ptrdiff_t maxDigits = 10; // No number overflows.
+  char before = '[';
+  const char *next = peek() ? at : end;
+  auto take = [&](char c) {
+    bool found = next != end && *next == c;
+    next += found;
+    return found;
+  };
+  for (int64_t &value : values) {
+    if (!take(std::exchange(before, ',')))
+      return false;
+    take(' ');
+    bool isNegative = take('-');
+    const char *digits = next;
+    int64_t number = 0;
+    while (next != end && llvm::isDigit(*next) && next - digits != maxDigits)
+      number = number * 10 + (*next++ - '0');
+    if (next == digits || (*digits == '0' && next - digits != 1))
+      return false;
+    value = isNegative ? -number : number;
+  }
+  if (!take(']'))
+    return false;
+  lastToken = StringRef(at, next - at);
+  at = next;
+  return true;
 }
 
 std::optional<std::vector<int64_t>> JsonReader::integers() {

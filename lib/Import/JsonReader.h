@@ -116,8 +116,12 @@ public:
   template <size_t N>
   std::optional<std::array<int64_t, N>> numbers(StringRef what) {
     std::array<int64_t, N> values;
-    if (takeNumbers(values) == N)
+    if (takeNumbers(values))
       return values;
+    if (auto all = integers(); all && all->size() == N) {
+      llvm::copy(*all, values.begin());
+      return values;
+    }
     wrong(what, fmt::format("a list of {} integers", N));
     return std::nullopt;
   }
@@ -169,9 +173,8 @@ private:
   bool accept(char c);
   bool expect(char c, StringRef what) { return accept(c) || fail(what); }
   void items(char close, function_ref<void()> item);
-  /// How many integers a list has, of which the first are put into `values`; 0
-  /// for anything else.
-  size_t takeNumbers(MutableArrayRef<int64_t> values);
+  /// Takes a list of as many small integers, as almost all are; else nothing.
+  bool takeNumbers(MutableArrayRef<int64_t> values);
   bool passString();
   StringRef rawValue();
   std::optional<std::string> takeString();

@@ -33,14 +33,17 @@ public:
   void readActions(ArrayRef<KindId> kinds) {
     size_t numSites = program.sites().size();
     bool tooMany = false;
+    Rows &rows = program.editRows();
+    constexpr size_t minBytes = StringRef("[0,0,0,0,0,0,0,0]").size();
+    rows.reserve(std::min(maxActions, json.text.size() / minBytes));
     json.list("actions", [&] {
       tooMany = program.ranksBegun() == program.numRanks();
       if (tooMany)
         return json.skip();
-      program.editRows().beginRank();
+      rows.beginRank();
       nextGroup = 0;
       group = -1;
-      json.list("actions", [&] { readAction(kinds, numSites); });
+      json.list("actions", [&] { readAction(kinds, numSites, rows); });
     });
     if (tooMany || program.ranksBegun() != program.numRanks())
       json.wrong("actions", fmt::format("a list of {} lists, one per rank",
@@ -92,7 +95,7 @@ private:
       {"site", 0, UINT32_MAX - 1},
   };
 
-  void readAction(ArrayRef<KindId> kinds, size_t numSites) {
+  void readAction(ArrayRef<KindId> kinds, size_t numSites, Rows &rows) {
     auto row = json.numbers<std::size(columns)>("actions");
     if (!row)
       return;
@@ -128,7 +131,7 @@ private:
                        json.lastPlace(), json.diags);
     if (action.site == SiteId())
       action.site = ownSite(json.lastOffset());
-    program.editRows().append(action);
+    rows.append(action);
   }
 
   /// Whether a row with this group, or -1, is in that of the row before.
