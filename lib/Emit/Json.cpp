@@ -168,19 +168,16 @@ struct JsonEmitter {
     fields(name, program.kinds().lanes()[info.*lane]);
   }
   void put(JsonFields &fields, StringRef name, const KindInfo &info,
-           bool KindInfo::*flag) {
-    if (info.*flag)
-      fields(name, true);
-  }
-  void put(JsonFields &fields, StringRef name, const KindInfo &info,
            std::optional<KindId> KindInfo::*kind) {
     if (info.*kind)
       fields(name, program.kinds()[*(info.*kind)].mnemonic);
   }
+  /// A flag or a count.
+  template <std::integral Value>
   void put(JsonFields &fields, StringRef name, const KindInfo &info,
-           uint32_t KindInfo::*count) {
-    if (info.*count)
-      fields(name, info.*count);
+           Value KindInfo::*value) {
+    if (info.*value)
+      fields(name, info.*value);
   }
   void put(JsonFields &fields, StringRef name, const KindInfo &info,
            Collective KindInfo::*collective) {
