@@ -4,8 +4,10 @@
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Basic/RegularFiles.h"
 #include "ppcc/Driver/Driver.h"
+#include "ppcc/Emit/Digest.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -109,71 +111,18 @@ PyObject *run(PyObject *, PyObject *args) {
                          : nullptr;
 }
 
-/// A column of the rows of all ranks, and what its buffer says about it.
-struct Column {
-  const char *name, *format;
-  std::vector<int32_t> values;
-};
-
 /// A compiled program.
-struct Native {
-  CompiledCommand command;
-  std::vector<Py_ssize_t> rank_offsets{0};
-  std::vector<Column> columns;
-
-  explicit Native(CompiledCommand given) : command(std::move(given)) {}
-
-  /// The columns of docs/program-format.md.
-  void buildColumns() {
-    const Program &program = command.compiled.program;
-    for (const char *name : {"kind", "pipe", "stage", "microbatch", "peer",
-                             "phase", "group", "site"})
-      columns.push_back({name, "i", {}});
-    for (Column &column : columns)
-      column.values.reserve(program.size());
-    for (RankId rank : program.ranks()) {
-      int32_t group = 0;
-      for (RowRange item : program.items(rank)) {
-        bool isGroup = item.size() > 1;
-        for (ActionId row : item)
-          append(program[row], isGroup ? group : -1);
-        group += isGroup;
-      }
-      rank_offsets.push_back(Py_ssize_t(columns.front().values.size()));
-    }
-  }
-
-private:
-  void append(const Action &action, int32_t group) {
-    int32_t values[] = {int32_t(action.kind.value),
-                        int32_t(action.pipe.value),
-                        int32_t(action.stage.value),
-                        action.hasMicrobatch() ? int32_t(action.microbatch)
-                                               : -1,
-                        action.hasPeer() ? int32_t(action.peer.value) : -1,
-                        int32_t(action.phase.value),
-                        group,
-                        int32_t(action.site.value)};
-    for (size_t i = 0; i != columns.size(); ++i)
-      columns[i].values.push_back(values[i]);
-  }
-};
-
 struct ProgramObject {
-  PyObject_HEAD Native *native;
+  PyObject_HEAD CompiledCommand *command;
 };
 
-/// A column as a buffer, which keeps its program.
-struct ColumnObject {
-  PyObject_HEAD PyObject *program;
-  Column *column;
-  Py_ssize_t length;
-};
+PyTypeObject *programType;
 
-PyTypeObject *programType, *columnType;
-
-const Native &nativeOf(PyObject *self) {
-  return *reinterpret_cast<ProgramObject *>(self)->native;
+const CompiledCommand &commandOf(PyObject *self) {
+  return *reinterpret_cast<ProgramObject *>(self)->command;
+}
+const Program &programOf(PyObject *self) {
+  return commandOf(self).compiled.program;
 }
 
 /// compile(arguments, text) -> (exit code, output, errors, program or None)
@@ -181,23 +130,21 @@ PyObject *compile(PyObject *, PyObject *args) {
   Call call;
   if (!call.read(args))
     return nullptr;
-  std::unique_ptr<Native> native;
+  std::unique_ptr<CompiledCommand> command;
   std::string output, errors;
   if (!unlocked([&] {
         llvm::raw_string_ostream out(output), err(errors);
-        native = std::make_unique<Native>(
+        command = std::make_unique<CompiledCommand>(
             compileCommand({call.arguments(), call.files, out, err}));
-        if (native->command.code == 0)
-          native->buildColumns();
       }))
     return nullptr;
-  int code = native->command.code;
+  int code = command->code;
   Ref first(text(output)), second(text(errors)), program;
   if (code == 0) {
     program.reset(PyType_GenericAlloc(programType, 0));
     if (program)
-      reinterpret_cast<ProgramObject *>(program.get())->native =
-          native.release();
+      reinterpret_cast<ProgramObject *>(program.get())->command =
+          command.release();
   } else {
     program.reset(Py_NewRef(Py_None));
   }
@@ -207,12 +154,12 @@ PyObject *compile(PyObject *, PyObject *args) {
 }
 
 /// The JSON of a program, or of its head over no rows.
-PyObject *jsonOf(const Native &native, bool hasRows) {
+PyObject *jsonOf(const CompiledCommand &command, bool hasRows) {
   std::string json;
   bool isGood = false;
   if (!unlocked([&] {
         llvm::raw_string_ostream out(json);
-        isGood = emitJsonOf(native.command, hasRows, out);
+        isGood = emitJsonOf(command, hasRows, out);
       }))
     return nullptr;
   if (!isGood) {
@@ -223,80 +170,91 @@ PyObject *jsonOf(const Native &native, bool hasRows) {
 }
 
 PyObject *programJson(PyObject *self, PyObject *) {
-  return jsonOf(nativeOf(self), true);
+  return jsonOf(commandOf(self), true);
 }
 PyObject *programHead(PyObject *self, PyObject *) {
-  return jsonOf(nativeOf(self), false);
+  return jsonOf(commandOf(self), false);
 }
 
-PyObject *programStarts(PyObject *self, PyObject *) {
-  const std::vector<Py_ssize_t> &rank_offsets = nativeOf(self).rank_offsets;
-  Ref list(PyList_New(Py_ssize_t(rank_offsets.size())));
-  for (size_t i = 0; list && i != rank_offsets.size(); ++i)
-    PyList_SetItem(list.get(), Py_ssize_t(i),
-                   PyLong_FromSsize_t(rank_offsets[i]));
-  return list.release();
+PyObject *programDigest(PyObject *self, PyObject *) {
+  return text(digestOf(programOf(self)));
 }
 
-/// column(name) -> an object with a buffer of int32
-PyObject *programColumn(PyObject *self, PyObject *args) {
-  const char *name;
-  if (!PyArg_ParseTuple(args, "s", &name))
+/// columns(rank) -> bytes: the columns of docs/program-format.md, one after
+/// another, each of int32
+PyObject *programColumns(PyObject *self, PyObject *args) {
+  const Program &program = programOf(self);
+  unsigned number;
+  if (!PyArg_ParseTuple(args, "I", &number))
     return nullptr;
-  Native &native = *reinterpret_cast<ProgramObject *>(self)->native;
-  for (Column &column : native.columns)
-    if (llvm::StringRef(column.name) == name) {
-      auto *object =
-          reinterpret_cast<ColumnObject *>(PyType_GenericAlloc(columnType, 0));
-      if (!object)
-        return nullptr;
-      object->program = Py_NewRef(self);
-      object->column = &column;
-      object->length = Py_ssize_t(column.values.size());
-      return reinterpret_cast<PyObject *>(object);
+  if (number >= program.ranksBegun())
+    return PyErr_Format(PyExc_IndexError, "no rank %u", number);
+  RankId rank(number);
+  size_t size = program.rows(rank).size();
+  PyObject *bytes =
+      PyBytes_FromStringAndSize(nullptr, Py_ssize_t(size * 8 * sizeof(int32_t)));
+  if (!bytes)
+    return nullptr;
+  auto *at = reinterpret_cast<int32_t *>(PyBytes_AsString(bytes));
+  int32_t group = 0;
+  for (RowRange item : program.items(rank)) {
+    bool isGroup = item.size() > 1;
+    for (ActionId row : item) {
+      Action action = program[row];
+      int32_t values[] = {int32_t(action.kind.value),
+                          int32_t(action.pipe.value),
+                          int32_t(action.stage.value),
+                          action.hasMicrobatch() ? int32_t(action.microbatch)
+                                                 : -1,
+                          action.hasPeer() ? int32_t(action.peer.value) : -1,
+                          int32_t(action.phase.value),
+                          isGroup ? group : -1,
+                          int32_t(action.site.value)};
+      for (size_t i = 0; i != 8; ++i)
+        at[i * size] = values[i];
+      ++at;
     }
-  PyErr_SetString(PyExc_KeyError, name);
-  return nullptr;
+    group += isGroup;
+  }
+  return bytes;
 }
 
-void freeObject(PyObject *self) {
-  PyTypeObject *type = Py_TYPE(self);
-  PyObject_Free(self);
-  Py_DecRef(reinterpret_cast<PyObject *>(type));
+/// waits() -> by rank, the key of docs/program-format.md
+PyObject *programWaits(PyObject *self, PyObject *) {
+  const Program &program = programOf(self);
+  ReceiveBuffers buffers(program, ProgramIndex(program));
+  const ActionId *wait = buffers.waits().begin();
+  Ref ranks(PyTuple_New(program.ranksBegun()));
+  for (RankId rank : program.ranks()) {
+    Ref waits(PyTuple_New(llvm::count_if(program.rows(rank), [&](ActionId row) {
+      return program.kindOf(row).isRecv();
+    })));
+    for (Py_ssize_t i = 0; waits && i != PyTuple_Size(waits.get()); ++i)
+      PyTuple_SetItem(
+          waits.get(), i,
+          PyLong_FromLong((wait++)->value - program.begin(rank).value));
+    if (!ranks || !waits)
+      return nullptr;
+    PyTuple_SetItem(ranks.get(), rank.value, waits.release());
+  }
+  return ranks.release();
 }
 
 void freeProgram(PyObject *self) {
-  delete reinterpret_cast<ProgramObject *>(self)->native;
-  freeObject(self);
-}
-
-void freeColumn(PyObject *self) {
-  Py_DecRef(reinterpret_cast<ColumnObject *>(self)->program);
-  freeObject(self);
-}
-
-int getBuffer(PyObject *self, Py_buffer *view, int flags) {
-  auto *object = reinterpret_cast<ColumnObject *>(self);
-  Column &column = *object->column;
-  if (PyBuffer_FillInfo(view, self, column.values.data(),
-                        object->length * Py_ssize_t(sizeof(int32_t)), 1, flags))
-    return -1;
-  view->itemsize = sizeof(int32_t);
-  view->format =
-      flags & PyBUF_FORMAT ? const_cast<char *>(column.format) : nullptr;
-  view->shape = flags & PyBUF_ND ? &object->length : nullptr;
-  view->strides =
-      (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? &view->itemsize : nullptr;
-  return 0;
+  PyTypeObject *type = Py_TYPE(self);
+  delete reinterpret_cast<ProgramObject *>(self)->command;
+  PyObject_Free(self);
+  Py_DecRef(reinterpret_cast<PyObject *>(type));
 }
 
 PyMethodDef programMethods[] = {
     {"json", programJson, METH_NOARGS, "The program as JSON."},
     {"header_json", programHead, METH_NOARGS, "Its JSON without rows."},
-    {"rank_offsets", programStarts, METH_NOARGS,
-     "Where the rows of each rank begin, and where the last end."},
-    {"column", programColumn, METH_VARARGS,
-     "A column of the rows, as a buffer of int32."},
+    {"digest", programDigest, METH_NOARGS, "The digest of its rows."},
+    {"columns", programColumns, METH_VARARGS,
+     "The columns of the rows of a rank, one after another, as int32."},
+    {"waits", programWaits, METH_NOARGS,
+     "By rank, before which row each receive must have ended."},
     {}};
 PyType_Slot programSlots[] = {
     {Py_tp_dealloc, reinterpret_cast<void *>(freeProgram)},
@@ -305,14 +263,6 @@ PyType_Slot programSlots[] = {
 PyType_Spec programSpec = {
     "_ppcc.Program", sizeof(ProgramObject), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, programSlots};
-
-PyType_Slot columnSlots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void *>(freeColumn)},
-    {Py_bf_getbuffer, reinterpret_cast<void *>(getBuffer)},
-    {}};
-PyType_Spec columnSpec = {
-    "_ppcc.Column", sizeof(ColumnObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, columnSlots};
 
 /// main(arguments) -> exit code, on the streams of the process
 PyObject *runMain(PyObject *, PyObject *args) {
@@ -346,6 +296,5 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT,
 PyMODINIT_FUNC PyInit__ppcc() {
   Ref self(PyModule_Create(&module));
   programType = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&programSpec));
-  columnType = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&columnSpec));
-  return self && programType && columnType ? self.release() : nullptr;
+  return self && programType ? self.release() : nullptr;
 }

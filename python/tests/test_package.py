@@ -6,6 +6,7 @@ import doctest
 import gc
 import importlib
 import json
+import re
 import subprocess
 import sys
 import time
@@ -229,6 +230,70 @@ def test_programs_are_saved_and_loaded(tmp_path: Path) -> None:
     assert ppcc.load(file).actions == program.actions
     of_development_version = program.json.replace('"mnemonic"', '"letters"')
     assert ppcc.Program.from_json(of_development_version).actions == program.actions
+
+
+def saved(program: ppcc.Program, file: Path) -> Path:
+    program.save(file)
+    return file
+
+
+def test_loaded_rows_are_those_that_were_saved(tmp_path: Path) -> None:
+    for name, options in {"dualpipe": {"rules": "step(true)"}, "one_f_one_b": {"transport": ["stream", "rendezvous"]}}.items():
+        program = ppcc.compile(name, P=4, M=8, **options)  # type: ignore[arg-type]
+        file = saved(program, tmp_path / "program.json")
+        for loaded in (ppcc.Program.load(file), *(ppcc.Program.load(file, rank=rank) for rank in range(4))):
+            assert loaded.actions == program.actions and loaded.waits == program.waits
+            assert [loaded.columns(rank) for rank in range(4)] == [program.columns(rank) for rank in range(4)]
+            assert (loaded.json, loaded.digest, loaded.transports) == (program.json, program.digest, program.transports)
+            assert loaded.preconnect == program.preconnect and loaded.pipes == program.pipes
+            assert loaded.simulate().makespan == program.simulate().makespan
+        with pytest.raises(IndexError, match="no rank 4"):
+            ppcc.Program.load(file, rank=4)
+
+
+def test_a_rank_reads_its_own_rows(tmp_path: Path) -> None:
+    file = saved(ppcc.compile("gpipe", P=4, M=2), tmp_path / "program.json")
+    text = file.read_text()
+    damaged = text.replace("[7,0,1,0,2,", "[7,0,1,0,9,", 1)  # The peer of a receive of rank 1.
+    file.write_text(damaged)
+    assert damaged != text and len(ppcc.Program.load(file, rank=3).actions[3]) == 8
+    for rank in (None, 0, 1):
+        with pytest.raises(ppcc.Error):
+            ppcc.Program.load(file, rank=rank)
+    part = ppcc.Program.load(file, rank=2)
+    with pytest.raises(ppcc.Error, match=r"actions\[1\]"):
+        part.actions[1]
+    file.write_text(text.replace("[7,0,1,0,2,", "[7,0,1,1,2,", 1))
+    with pytest.raises(ppcc.Error, match="has changed since it was loaded"):
+        part.actions[0]
+
+
+def test_rows_of_other_forms_are_read_whole(tmp_path: Path) -> None:
+    program = ppcc.compile("one_f_one_b", P=2, M=4)
+    file = tmp_path / "program.json"
+    document = json.loads(program.json)
+    other = {"new": {"actions": [1]}, **document}
+    for text in (
+        json.dumps(document),
+        json.dumps(document, indent=0),
+        json.dumps(other, indent=0),
+        program.json.replace('"actions": [\n', '"new": {\n"actions": [\n]\n},\n"actions": [\n'),
+        program.json.replace('"actions": [\n', '"actions":\n[\n'),
+        program.emit("json", "--rolled"),
+    ):
+        file.write_text(text)
+        assert ppcc.Program.load(file, rank=1).actions == program.actions, text[:99]
+    del document["digest"]
+    file.write_text(re.sub('"digest": .*\n', "", program.json))
+    with pytest.raises(ppcc.Error, match="without `digest`"):
+        ppcc.Program.load(file, rank=1)
+    for broken in (program.json[: len(program.json) // 2], program.json.replace("]]\n]", "]]", 1), program.json.replace("[[", "{[")):
+        file.write_text(broken)
+        for rank in (None, 1):
+            with pytest.raises(ppcc.Error):
+                ppcc.Program.load(file, rank=rank)
+    with pytest.raises(FileNotFoundError):
+        ppcc.Program.load(tmp_path / "none.json")
 
 
 def test_loops_are_unrolled() -> None:

@@ -7,24 +7,26 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ._rows import Rows
+from ._rows import Columns
 
 _COLUMNS = ("kind", "pipe", "stage", "microbatch", "peer", "group")
 _PRIMES = (3622009729038558863, 3133965575612453507)
 
 
-def digest(head: Mapping[str, Any], rows: Rows) -> str:
+def digest(head: Mapping[str, Any], fingerprints: Iterable[Sequence[int]]) -> str:
     """Computes the digest of a program; `head` is its JSON without actions."""
     found = hashlib.blake2b(_text("ppcc.digest.2"), digest_size=16)
     found.update(_numbers([head["ranks"], head["backward"]]))
     found.update(_items(head["kinds"], _kind) + _items(head["pipes"], _pipe) + _items(head.get("preconnect", ()), _numbers))
-    for rank in range(rows.ranks):
-        columns = rows.rank(rank)
-        found.update(_number(rows.size(rank)))
-        for name in _COLUMNS:
-            spelled = int.from_bytes(getattr(columns, name), "little")
-            found.update(_numbers(spelled % prime for prime in _PRIMES))
+    for rank in fingerprints:
+        found.update(_numbers(rank))
     return found.hexdigest()
+
+
+def fingerprint(rows: Columns) -> tuple[int, ...]:
+    """Computes what the digest holds of the rows of a rank."""
+    columns = [int.from_bytes(getattr(rows, name), "little") for name in _COLUMNS]
+    return (len(rows.kind), *(column % prime for column in columns for prime in _PRIMES))
 
 
 def _number(value: int) -> bytes:

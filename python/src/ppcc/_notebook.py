@@ -191,7 +191,7 @@ def explore(
 
     first = compile(schedule, params=params)
     if costs is None:
-        costs = {k.mnemonic: 1 + (k.mnemonic == "B") for k in first.kinds if k.is_compute and _runs(first, k.mnemonic)}
+        costs = {k.mnemonic: 1 + (k.mnemonic == "B") for k in first.kinds if k.is_compute and first._runs(k.mnemonic)}
         costs = {**costs, "latency": 0}
     controls = [_control("param", name, value, (ranges or {}).get(name)) for name, value in first.params.items()]
     controls += [_control("cost", name, value, (ranges or {}).get(name)) for name, value in costs.items()]
@@ -199,10 +199,6 @@ def explore(
     widget.draw()
     widget.observe(widget.draw, names="values")
     return widget
-
-
-def _runs(program: Any, mnemonic: str) -> bool:
-    return any(program.kinds[kind].mnemonic == mnemonic for kind in program._rows.kinds())
 
 
 def _control(group: str, name: str, value: Value, reach: tuple[float, float] | None) -> dict[str, Any]:

@@ -13,10 +13,11 @@ from typing import Any, Literal
 import _ppcc
 
 from ._diagnostics import Error
-from ._digest import digest
+from ._digest import digest, fingerprint
+from ._program_file import ProgramFile
 from ._program_json import validate_header, validate_rows, parse_program_json
 from ._report import Report
-from ._rows import Actions, Columns, Rows
+from ._rows import ByRank, Columns, Rows
 from ._deprecated import Renamed
 from ._run import Costs, Value, option_argument, compile_native, cost_options, run
 from ._timeline import Timeline
@@ -210,6 +211,8 @@ class Program:
     _rows: Rows = field(repr=False)
     _native: _ppcc.Program | None = field(repr=False)
     _text: str = field(repr=False)
+    _file: ProgramFile | None = field(repr=False)
+    """What one rank of the program was read from."""
     _head: Mapping[str, Any] = field(repr=False)
     has_backward: bool = True
     """False for a forward-only program."""
@@ -221,7 +224,8 @@ class Program:
     @staticmethod
     def from_native(native: _ppcc.Program) -> Program:
         """Wraps a program of the extension module."""
-        return _read(json.loads(native.header_json()), Rows.from_native(native), native)
+        document = json.loads(native.header_json())
+        return _read(document, Rows(document["ranks"], native.columns), native)
 
     @staticmethod
     def from_json(text: str) -> Program:
@@ -240,12 +244,10 @@ class Program:
         document = parse_program_json(text)
         if "families" in document:
             return _for_all(document, text)
-        version = document.get("version")
-        if version in (2, 3) and "loops" in document:  # The compiler writes loops out.
+        if document.get("version") in (2, 3) and "loops" in document:  # The compiler writes loops out.
             return Program.from_native(compile_native(["-", "--from=json", "--comm-order=none"], text))
-        if version not in (1, 3):
-            raise Error(f"a program of version {version}, which this package does not know")
         validate_header(document)
+        _check_version(document)
         return _read(document, validate_rows(document), None, text)
 
     def at(self, **values: int) -> Program:
@@ -264,11 +266,15 @@ class Program:
         return Program.from_native(compile_native(["-", "--from=json", *chosen], self.json))
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> Program:
+    def load(path: str | os.PathLike[str], *, rank: int | None = None) -> Program:
         """Read and verify a file that `save` or the compiler wrote.
+
+        With `rank`, rank 0 reads and verifies the file for the job. The others read only the rows of their rank, and those of
+        other ranks when they are asked for; the runtimes raise an error unless the rows of all ranks are those of one program.
 
         Args:
             path: The file, in JSON.
+            rank: The rank of this process in the pipeline. By default all ranks are read.
 
         Returns:
             The program. A program for all numbers of microbatches is verified when `at` instantiates it.
@@ -277,15 +283,32 @@ class Program:
             Error: The file is not the JSON of a program.
             CompileError: The program has errors.
             OSError: The file cannot be read.
+
+        Examples:
+            On each rank of a job::
+
+                program = ppcc.Program.load("program.json", rank=dist.get_rank())
         """
-        try:
-            program = Program.from_json(Path(path).read_text(encoding="utf-8"))
-        except UnicodeDecodeError as error:
-            raise Error(f"no program: {error}") from error
-        if "families" in program._head:
-            return program  # For all numbers of microbatches; each is checked when it is taken.
-        program._emit("json")
-        return program
+        is_file = os.path.isfile(path)
+        file = ProgramFile.open(path, has_rows=bool(rank)) if is_file else None
+        text = ""
+        if file is None:
+            try:
+                text = Path(path).read_text(encoding="utf-8")
+            except UnicodeDecodeError as error:
+                raise Error(f"no program: {error}") from error
+        document = parse_program_json(text) if file is None else file.document
+        if "families" in document:
+            return _for_all(document, text)  # For all numbers of microbatches; each is checked when it is taken.
+        if file is not None and rank and "loops" not in document:
+            return _part(file, rank)
+        options = ["--from=json", "--comm-order=none"]
+        transports = document.get("transports")
+        if isinstance(transports, list) and transports and all(isinstance(name, str) for name in transports):
+            options += option_argument("--transport", transports)
+        if is_file:
+            return Program.from_native(compile_native([os.path.abspath(path), *options]))
+        return Program.from_native(compile_native(["-", *options], text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program as JSON, for the compiler, the engine and `load`.
@@ -298,20 +321,40 @@ class Program:
     @cached_property
     def json(self) -> str:
         """The program as JSON (docs/program-format.md)."""
+        if self._file is not None:
+            return self._file.json()
         return self._text if self._native is None else self._native.json()
 
     @cached_property
-    def waits(self) -> tuple[tuple[int, ...], ...]:
+    def waits(self) -> Sequence[tuple[int, ...]]:
         """By rank, for each receive the position of the action before which it must have ended."""
+        if self._native is not None:
+            return self._native.waits()
+        if self._file is not None:
+            return ByRank(self.num_ranks, self._file.waits)
         return tuple(map(tuple, json.loads(self.json).get("waits", ())))
 
     @cached_property
     def digest(self) -> str:
         """A hash of everything on which ranks must agree: 32 hexadecimal digits, computed from the rows (docs/program-format.md)."""
-        return digest(self._head, self._rows)
+        if self._native is not None:
+            return self._native.digest()
+        return digest(self._head, map(self._fingerprint, range(self.num_ranks)))
+
+    def _fingerprint(self, rank: int) -> tuple[int, ...]:
+        return fingerprint(self._rows.rank(rank))
+
+    @property
+    def _stated_digest(self) -> str:
+        """The digest, without reading rows of other ranks: where they have not been read, that in the file."""
+        return self.digest if self._file is None else str(self._head["digest"])
+
+    def _is_of(self, fingerprints: Sequence[Sequence[int]]) -> bool:
+        """Whether the rows that all ranks have read are those of `_stated_digest`."""
+        return self._file is None or digest(self._head, fingerprints) == self._stated_digest
 
     def columns(self, rank: int) -> Columns:
-        """Return the actions of a rank as arrays, without a copy.
+        """Return the actions of a rank as arrays.
 
         Args:
             rank: The rank.
@@ -369,6 +412,11 @@ class Program:
     def has_messages(self) -> bool:
         """Return whether the program contains sends."""
         return any(self.kinds[kind].is_send for kind in self._rows.kinds())
+
+    def _runs(self, mnemonic: str) -> bool:
+        """Whether any rank has an action of this mnemonic."""
+        numbers = {number for number, kind in enumerate(self.kinds) if kind.mnemonic == mnemonic}
+        return bool(numbers) and any(kind in numbers for kind in self._rows.kinds())
 
     def simulate(self, costs: Costs | None = None, *, transport: str | None = None) -> Report:
         """Simulate the program: makespan, bubbles, memory (docs/reports.md).
@@ -486,7 +534,8 @@ class Program:
         return "\n".join(f"rank {rank}: {row}" for rank, row in enumerate(rows))
 
     def __repr__(self) -> str:
-        return f"<Program {self.name}: {self.num_ranks} ranks, {len(self._rows)} rows>"
+        rows = f", {len(self._rows)} rows" if self._file is None else ""
+        return f"<Program {self.name}: {self.num_ranks} ranks{rows}>"
 
     def _repr_html_(self) -> str:
         return self.timeline()._repr_html_()
@@ -511,14 +560,32 @@ def _kind(row: dict[str, Any]) -> Kind:
     )
 
 
+def _check_version(document: Mapping[str, Any]) -> None:
+    if (version := document.get("version")) not in (1, 3):
+        raise Error(f"a program of version {version}, which this package does not know")
+
+
 def _for_all(document: dict[str, Any], text: str) -> Program:
     """Builds a program for all values of a parameter: it has no actions; `at` instantiates it."""
     head = document | {"params": {}, "sites": [[-1, 0, 0, 0]], "phases": [""]}
     validate_header(head)
-    return _read(head, Rows.from_lists(Columns._fields, [[]] * document["ranks"]), None, text)
+    return _read(head, Rows(document["ranks"], lambda _: b""), None, text)
 
 
-def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, text: str = "") -> Program:
+def _part(file: ProgramFile, rank: int) -> Program:
+    """Builds a program of which one rank is read."""
+    file.validate()
+    _check_version(file.document)
+    if not isinstance(file.document.get("digest"), str):
+        raise Error("no program: without `digest`, nothing shows that ranks have the same program; load it without `rank`")
+    program = _read(file.document, Rows(file.document["ranks"], file.columns), None, file=file)
+    program._rows.rank(rank)
+    return program
+
+
+def _read(
+    document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, text: str = "", file: ProgramFile | None = None
+) -> Program:
     kinds = tuple(map(_kind, document["kinds"]))
     pipes = tuple(
         Pipe(
@@ -537,8 +604,8 @@ def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, te
     ]
     phases: Sequence[str] = document["phases"]
 
-    def actions(columns: Columns) -> Iterator[Action]:
-        for kind, pipe, stage, microbatch, peer, phase, group, site in zip(*columns, strict=True):
+    def actions(rank: int) -> Iterator[Action]:
+        for kind, pipe, stage, microbatch, peer, phase, group, site in zip(*rows.rank(rank), strict=True):
             yield Action(
                 kinds[kind],
                 pipes[pipe],
@@ -556,10 +623,11 @@ def _read(document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, te
         num_ranks=document["ranks"],
         pipes=pipes,
         kinds=kinds,
-        actions=Actions(rows, actions),
+        actions=ByRank(rows.ranks, actions),
         _rows=rows,
         _native=native,
         _text=text,
+        _file=file,
         _head={key: value for key, value in document.items() if key != "actions"},
         has_backward=document["backward"],
         transports=tuple(document.get("transports", ())),

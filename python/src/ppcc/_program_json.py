@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -53,25 +54,33 @@ def validate_header(document: Mapping[str, Any]) -> None:
 
 def validate_rows(document: Mapping[str, Any]) -> Rows:
     """Returns the rows of a program whose head is valid. Raises Error if they are invalid."""
-    _array(_text, minimum=len(Columns._fields))(document.get("columns"), "columns")
-    _array(_array(_any))(document.get("actions"), "actions")
-    columns, actions = document["columns"], document["actions"]
-    if missing := set(Columns._fields) - set(columns):
-        raise Error(f"no program: `columns` lack {', '.join(sorted(missing))}")
+    actions = document.get("actions")
+    _array(_any)(actions, "actions")
+    assert isinstance(actions, list)
     if len(actions) != document["ranks"]:
         raise Error(f"no program: `actions` has {len(actions)} lists for {document['ranks']} ranks")
-    try:
-        rows = Rows.from_lists(columns, actions)
-    except (TypeError, IndexError, KeyError, OverflowError) as error:
-        raise Error(f"no program: `actions` must be lists of {len(columns)} integers of 32 bits: {error}") from error
-    stages = [len(pipe["rank_of_stage"]) for pipe in document["pipes"]]
-    for rank in range(rows.ranks):
-        _check_columns(rows.rank(rank), document, stages, f"actions[{rank}]")
+    columns = [validate_rank(document, rank, rows) for rank, rows in enumerate(actions)]
     _array(_array(_integer(0)))(document.get("waits", []), "waits")
-    return rows
+    return Rows(len(columns), columns.__getitem__)
 
 
-def _check_columns(rows: Columns, document: Mapping[str, Any], stages: Sequence[int], where: str) -> None:
+def validate_rank(document: Mapping[str, Any], rank: int, rows: Any) -> bytes:
+    """Returns the columns of a rank, one after another, in int32. Raises Error if its rows are invalid."""
+    _array(_text, minimum=len(Columns._fields))(document.get("columns"), "columns")
+    _array(_any)(rows, f"actions[{rank}]")
+    names: list[str] = document["columns"]
+    if missing := set(Columns._fields) - set(names):
+        raise Error(f"no program: `columns` lack {', '.join(sorted(missing))}")
+    try:
+        columns = [array("i", (row[position] for row in rows)) for position in map(names.index, Columns._fields)]
+    except (TypeError, IndexError, KeyError, OverflowError) as error:
+        raise Error(f"no program: `actions` must be lists of {len(names)} integers of 32 bits: {error}") from error
+    _check_columns(Columns(*(memoryview(column) for column in columns)), document, f"actions[{rank}]")
+    return b"".join(columns)
+
+
+def _check_columns(rows: Columns, document: Mapping[str, Any], where: str) -> None:
+    stages = [len(pipe["rank_of_stage"]) for pipe in document["pipes"]]
     ends = {"kind": len(document["kinds"]), "pipe": len(stages), "phase": len(document["phases"]), "site": len(document["sites"])}
     for name, end in ends.items():
         _check_range(getattr(rows, name), 0, end, f"{where}, {name}")

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
-
-if TYPE_CHECKING:
-    import _ppcc
-
-    from ._program import Action
+from typing import NamedTuple, TypeVar, overload
 
 
 class Columns(NamedTuple):
@@ -41,77 +35,62 @@ class Columns(NamedTuple):
 
 
 class Rows:
-    """The columns of all ranks."""
+    """The columns of all ranks, each read when it is asked for.
 
-    def __init__(self, columns: Columns, rank_offsets: Sequence[int]) -> None:
+    Args:
+        ranks: The number of ranks.
+        columns: Returns the columns of a rank, one after another, in int32.
+    """
+
+    def __init__(self, ranks: int, columns: Callable[[int], bytes]) -> None:
+        self.ranks = ranks
         self._columns = columns
-        self._starts = rank_offsets
-
-    @staticmethod
-    def from_native(program: _ppcc.Program) -> Rows:
-        columns = Columns(*(memoryview(program.column(name)) for name in Columns._fields))
-        return Rows(columns, program.rank_offsets())
-
-    @staticmethod
-    def from_lists(names: Sequence[str], ranks: Sequence[Sequence[Sequence[int]]]) -> Rows:
-        """Builds columns from lists of rows; `names` are the names of their values."""
-        columns = Columns(
-            *(
-                memoryview(array("i", (row[position] for rows in ranks for row in rows))).toreadonly()
-                for position in map(names.index, Columns._fields)
-            )
-        )
-        rank_offsets = [0]
-        for rows in ranks:
-            rank_offsets.append(rank_offsets[-1] + len(rows))
-        return Rows(columns, rank_offsets)
 
     def __len__(self) -> int:
-        return self._starts[-1]
-
-    @property
-    def ranks(self) -> int:
-        return len(self._starts) - 1
-
-    def size(self, rank: int) -> int:
-        return self._starts[rank + 1] - self._starts[rank]
+        return sum(len(self.rank(rank).kind) for rank in range(self.ranks))
 
     def rank(self, rank: int) -> Columns:
-        begin, end = self._starts[rank], self._starts[rank + 1]
-        return Columns(*(column[begin:end] for column in self._columns))
+        if not 0 <= rank < self.ranks:
+            raise IndexError(f"no rank {rank}")
+        values = memoryview(self._columns(rank)).cast("i")
+        size = len(values) // len(Columns._fields)
+        return Columns(*(values[column * size : (column + 1) * size] for column in range(len(Columns._fields))))
 
-    def kinds(self) -> set[int]:
-        """The numbers of the kinds that occur."""
-        return set(self._columns.kind)
+    def kinds(self) -> Iterator[int]:
+        """The numbers of the kinds that occur on each rank."""
+        return (kind for rank in range(self.ranks) for kind in set(self.rank(rank).kind))
 
 
-class Actions(Sequence["tuple[Action, ...]"]):
-    """The actions of each rank, built on first access to the rank."""
+T = TypeVar("T")
 
-    def __init__(self, rows: Rows, make: Callable[[Columns], Iterable[Action]]) -> None:
-        self._rows = rows
+
+class ByRank(Sequence[tuple[T, ...]]):
+    """A tuple for each rank, built when it is first asked for."""
+
+    def __init__(self, ranks: int, make: Callable[[int], Iterable[T]]) -> None:
+        self._ranks = ranks
         self._make = make
-        self._made: dict[int, tuple[Action, ...]] = {}
+        self._made: dict[int, tuple[T, ...]] = {}
 
     @overload
-    def __getitem__(self, rank: int) -> tuple[Action, ...]: ...
+    def __getitem__(self, rank: int) -> tuple[T, ...]: ...
     @overload
-    def __getitem__(self, rank: slice) -> tuple[tuple[Action, ...], ...]: ...
-    def __getitem__(self, rank: int | slice) -> tuple[Action, ...] | tuple[tuple[Action, ...], ...]:
+    def __getitem__(self, rank: slice) -> tuple[tuple[T, ...], ...]: ...
+    def __getitem__(self, rank: int | slice) -> tuple[T, ...] | tuple[tuple[T, ...], ...]:
         if isinstance(rank, slice):
             return tuple(self[one] for one in range(*rank.indices(len(self))))
         index = rank + len(self) if rank < 0 else rank
         if not 0 <= index < len(self):
             raise IndexError(f"no rank {rank}")
         if index not in self._made:
-            self._made[index] = tuple(self._make(self._rows.rank(index)))
+            self._made[index] = tuple(self._make(index))
         return self._made[index]
 
-    def __iter__(self) -> Iterator[tuple[Action, ...]]:
+    def __iter__(self) -> Iterator[tuple[T, ...]]:
         return (self[rank] for rank in range(len(self)))
 
     def __len__(self) -> int:
-        return self._rows.ranks
+        return self._ranks
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(tuple.__eq__, self, other))

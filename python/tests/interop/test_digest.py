@@ -6,6 +6,7 @@ import json
 import random
 import re
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import ppcc
@@ -16,7 +17,7 @@ from torch import device
 from torch.distributed.pipelining import PipelineStage
 
 from . import spawn
-from .models import Plain, loss_fn, make_stages
+from .models import Plain, loss_fn, make_batch, make_stages
 from .test_runtime import has_ranks, values
 
 PAIRS = 100
@@ -70,6 +71,40 @@ def run_pairs(rank: int, cases: list[tuple[str, str]]) -> None:
 
 def test_programs_that_differ_in_one_row_are_refused() -> None:
     spawn.run(run_pairs, 2, pairs())
+
+
+def run_parts(rank: int, folder: str, changed: int) -> None:
+    # Rank 0 would see it: it reads all.
+    ours = ("changed.json", max(rank, 1)) if rank == changed else ("program.json", rank)
+    part = ppcc.Program.load(Path(folder, ours[0]), rank=ours[1])
+    stages = make_stages(4, Plain)
+    mine = {stage: stages[stage] for _, stage in part.local_stages(rank)}
+    if changed < 4:
+        with pytest.raises(UsageError, match="have changed since the compiler wrote the digest"):
+            Runtime(part, mine, loss_fn=loss_fn)
+    runtime = Runtime(ppcc.Program.load(Path(folder, "program.json"), rank=rank), mine, loss_fn=loss_fn)
+    batch, target = make_batch(4)
+    runtime.step(batch, target=target)
+    other = ppcc.Program.load(Path(folder, "other.json"), rank=rank)
+    with pytest.raises(UsageError, match="rank 0 has the program one_f_one_b.* but rank 1 has gpipe"):
+        runtime.set_program(other if rank else ppcc.Program.load(Path(folder, "program.json")))
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 4])
+def test_rows_that_only_their_rank_reads_are_compared(tmp_path: Path, rank: int) -> None:
+    """One rank has a file in which one of its rows is another one; 4: none has."""
+    program = ppcc.compile("one_f_one_b", P=4, M=4)
+    program.save(tmp_path / "program.json")
+    ppcc.compile("gpipe", P=4, M=4).save(tmp_path / "other.json")
+    for line, actions in enumerate(json.loads(program.json)["actions"]):
+        if line == rank:
+            first = next(row for row in actions if program.kinds[row[0]].is_compute)
+            rows = json.dumps(actions, separators=(",", ":"))
+            other = rows.replace(json.dumps(first, separators=(",", ":")), json.dumps([*first[:3], 3, *first[4:]], separators=(",", ":")))
+            text = program.json.replace(rows, other)
+            assert text != program.json
+            (tmp_path / "changed.json").write_text(text)
+    spawn.run(run_parts, 4, str(tmp_path), rank)
 
 
 def run_sizes(rank: int) -> None:

@@ -45,5 +45,6 @@ def train(rank: int, text: str) -> None:
     assert names["result"].peak_activations > 0
 
 
-def test_the_page_on_training() -> None:
+def test_the_page_on_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     spawn.run(train, 4, listing("training-python.md"))

@@ -78,12 +78,24 @@ def together(group: dist.ProcessGroup | None) -> Iterator[None]:
 
 
 def check_same_program(program: Program, group: dist.ProcessGroup | None) -> None:
-    """Raises UsageError on all ranks of a group if they have different programs."""
-    found = _all_gather((program.digest, program.name), group)
-    for rank, (digest, name) in enumerate(found):
+    """Raises UsageError on all ranks of a group if they have different programs.
+
+    The digest of a program of which a rank has read its own rows alone is what the file says. It is true if the fingerprints of
+    the rows of all ranks, each computed where they are read, have this digest together.
+    """
+    rank = dist.get_rank(group) if dist.is_initialized() else 0
+    fingerprint = program._fingerprint(rank) if rank < program.num_ranks else ()
+    found = _all_gather((program._stated_digest, program.name, fingerprint), group)
+    for rank, (digest, name, _) in enumerate(found):
         if digest != found[0][0]:
             raise UsageError(
                 f"rank 0 has the program {found[0][1]} with the digest {found[0][0]}, but rank {rank} has {name} with {digest}"
+            )
+    with together(group):
+        if len(found) == program.num_ranks and not program._is_of([fingerprint for _, _, fingerprint in found]):
+            raise UsageError(
+                f"the rows of {program.name} have changed since the compiler wrote the digest {program._stated_digest}: compile it "
+                "again, or load it without `rank`"
             )
 
 
