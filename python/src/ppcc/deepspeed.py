@@ -51,7 +51,7 @@ def install(engine: PipelineEngine, program: Program, *, full_backward: bool = F
     check_same_program(program, group)
     with together(group):
         check_stage(engine.module, "the module of the engine", has_split_backward=False, unsupported=_UNSUPPORTED_WRAPPERS)
-    made = ProgramSchedule(program, engine, full_backward=full_backward)
+        made = ProgramSchedule(program, engine, full_backward=full_backward)
     engine._train_schedule = lambda: made
 
 
@@ -70,14 +70,11 @@ class ProgramSchedule(schedule.PipeSchedule):
     def __init__(self, program: Program, engine: PipelineEngine, *, full_backward: bool = False) -> None:
         super().__init__(micro_batches=engine.micro_batches, stages=engine.num_stages, stage_id=engine.stage_id)
         self._program = program
-        self._ranks = [
-            [action for action in actions if not (full_backward and action.op == "W")]
-            for actions in program.actions
-        ]
         self._instructions_of = {**_INSTRUCTIONS, **({"I": schedule.BackwardPass} if full_backward else {})}
         self._two = isinstance(engine, DualPipeVEngine)
-        self._check()
-        self._actions = self._ranks[self.stage_id]
+        self._check_placement()
+        self._actions = [action for action in program.actions[self.stage_id] if not (full_backward and action.op == "W")]
+        self._check_actions()
         self._slots = self._slots_of_forwards()
 
     def num_pipe_buffers(self) -> int:
@@ -123,9 +120,12 @@ class ProgramSchedule(schedule.PipeSchedule):
                 free.append(slots[key])
         return slots
 
-    def _check(self) -> None:
-        program = self._program
-        engine = "DualPipeVEngine" if self._two else "PipelineEngine"
+    @property
+    def _engine(self) -> str:
+        return "DualPipeVEngine" if self._two else "PipelineEngine"
+
+    def _check_placement(self) -> None:
+        program, engine = self._program, self._engine
         if program.num_ranks != self.stages:
             raise UsageError(f"the program is for {program.num_ranks} ranks, but the engine has {self.stages}")
         if program.num_microbatches != self.micro_batches:
@@ -138,7 +138,12 @@ class ProgramSchedule(schedule.PipeSchedule):
         (pipe,) = program.pipes
         if pipe.skip_edges or pipe.gaps or pipe.slices > 1:
             raise UsageError(f"{engine} hands whole microbatches from each stage to the next")
-        for action in (action for actions in self._ranks for action in actions):  # All ranks raise the same error.
+
+    def _check_actions(self) -> None:
+        """Checks the actions of this rank, that data is read in order, and that a PipelineEngine keeps one loss and one gradient
+        at a time."""
+        program, engine = self._program, self._engine
+        for action in self._actions:
             if action.op in ("I", "W") and action.op not in self._instructions_of:
                 raise UsageError(f"{engine} computes both gradients at once, but the program has `{action}`: say full_backward=True")
             if action.op not in self._instructions_of:
@@ -149,22 +154,17 @@ class ProgramSchedule(schedule.PipeSchedule):
             raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
         if "rendezvous" not in program.transports:
             raise UsageError(f"{engine} waits for each message: compile with transport='rendezvous', which proves that it does not hang")
-        self._check_order(engine)
-
-    def _check_order(self, engine: str) -> None:
-        """Checks that data is read in order, and that a PipelineEngine keeps one loss and one gradient at a time."""
-        (pipe,) = self._program.pipes
-        for stage, rank in enumerate(pipe.rank_of_stage):
-            actions = [action for action in self._ranks[rank] if action.stage == stage]
+        for _, stage in program.local_stages(self.stage_id):
+            actions = [action for action in self._actions if action.stage == stage]
             computes = [(action.op == "F", action.microbatch) for action in actions if action.kind.is_compute]
             forwards = [microbatch for is_forward, microbatch in computes if is_forward]
             if self._loads(stage) and forwards != sorted(forwards):
                 raise UsageError(f"{engine} reads the data in its order, but the forwards of stage {stage} come in another")
             if not self._two and stage == self.stages - 1 and computes[::2] != [(True, m) for _, m in computes[1::2]]:
                 raise UsageError(f"{engine} keeps one loss: at the last stage each backward has to follow its forward")
-        for actions in self._ranks if not self._two else []:
-            gradients = [action.microbatch for action in actions if action.op in ("RECV_B", "B", "I")]
-            if actions[0].stage < self.stages - 1 and gradients[::2] != gradients[1::2]:
+        if not self._two and self.stage_id < self.stages - 1:
+            gradients = [action.microbatch for action in self._actions if action.op in ("RECV_B", "B", "I")]
+            if gradients[::2] != gradients[1::2]:
                 raise UsageError(f"{engine} keeps one gradient: each backward has to come before the next one is received")
 
 

@@ -77,7 +77,7 @@ def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.
         raise UsageError(f"torchtitan has one pipe, the program {len(program.pipes)}")
     check_slices(program, "torchtitan")
     (pipe,) = program.pipes
-    gathers = any(action.op == "UNSHARD" for actions in program.actions for action in actions)
+    gathers = program._runs("UNSHARD")
 
     def metadata(parallel_dims: Any, parallelism: Any, model_config: Any) -> tuple[int, int, int, int]:
         return (

@@ -58,7 +58,7 @@ def load_torch_runtime(
         check_slices(program, "PyTorch")
         for stage in stages:
             _prepare(program, stage)
-            if is_sharded(stage.submod) and not fsdp and not _gathers(program):
+            if is_sharded(stage.submod) and not fsdp and not program._runs("UNSHARD"):
                 raise UsageError(f"stage {stage.stage_index} is cut up by fully_shard: say fsdp=True, which gathers its weights")
     text = program.to_csv(format, fsdp=fsdp)
     make: Any = schedules._PipelineScheduleRuntime
@@ -69,10 +69,6 @@ def load_torch_runtime(
             file.write(text)
         runtime._load_csv(path, format=format)
     return runtime
-
-
-def _gathers(program: Program) -> bool:
-    return any(action.op == "UNSHARD" for actions in program.actions for action in actions)
 
 
 def _prepare(program: Program, stage: Any) -> None:

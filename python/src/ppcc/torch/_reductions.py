@@ -76,8 +76,11 @@ class Reductions:
         self._mean = mean
         self._summed = {} if summed is None else summed
         # The table of kinds has those that others are declared to follow, too.
-        found = dict.fromkeys(action.kind for actions in program.actions for action in actions)
-        self._kinds = [kind for kind in found if by_actions and kind.collective is not None and kind.per == "stage"]
+        kinds = [kind for kind in program.kinds if by_actions and kind.collective is not None and kind.per == "stage"]
+        if kinds:
+            own = list(dict.fromkeys(action.kind for action in program.actions[rank] if action.kind in kinds))
+            kinds = list(dict.fromkeys(kind for kinds in groups.all_gather(own) for kind in kinds))
+        self._kinds = kinds
         self._reductions = [*self._replicas(unreplicated), *map(self._tie, tied)]
         stage_keys = modules.keys() - set(sharded)
         self._outside_stages = {"data_parallel": stage_keys}
