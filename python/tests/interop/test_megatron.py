@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -625,6 +626,44 @@ def run_delayed(rank: int) -> None:
         assert float((got - wanted).abs().max()) <= 1e-6 * float(wanted.abs().max()), name
         whole[rank].layers[0].weight.grad = None
     parallel_state.destroy_model_parallel()
+
+
+def run_wrong_type(rank: int) -> None:
+    """A message of another type than the receiver expects is refused, and leaves no_sync."""
+    from ppcc.megatron import ForwardBackward, build_chunks, uninstall, use_cpu
+    from ppcc.torch import UsageError
+    from ppcc.torch._failures import abort_groups
+
+    use_cpu()
+    initialize(2)
+    config, entered = make_config(4, 2), []
+    program = ppcc.compile("one_f_one_b", P=2, M=4)
+    (chunk,) = build_chunks(program, partial(make_model, config, False))
+
+    @contextmanager
+    def no_sync() -> Iterator[None]:
+        entered.append(True)
+        yield
+        entered.pop()
+
+    config.no_sync_func, config.pipeline_dtype = no_sync, torch.bfloat16
+    reason = "rank 0, 0F0: gave a tensor of torch.float32, but pipeline_dtype is torch.bfloat16"
+    with pytest.raises(UsageError if rank == 0 else RuntimeError, match=reason if rank == 0 else None):
+        ForwardBackward(program)(
+            forward_step_func=forward_step,
+            data_iterator=iter(batches(0, 4)),
+            model=chunk,
+            num_microbatches=4,
+            seq_length=LENGTH,
+            micro_batch_size=ROWS,
+        )
+    assert not entered
+    abort_groups()
+    uninstall()
+
+
+def test_messages_have_the_pipeline_dtype() -> None:
+    spawn.run(run_wrong_type, 2)
 
 
 def test_megatron_asks_the_program() -> None:

@@ -387,16 +387,18 @@ class _Step:
                     if module is not None:
                         self.embeddings[chunk] = module
             self._sync.disable_grad_sync()
-        with contextlib.nullcontext() if not self.forward_only else torch.no_grad():
-            for item in self.plan.action_groups:
-                wanted = tuple(filter(_is_forward, item)) if self.forward_only else item
-                if wanted and wanted[0].kind.is_message:
-                    self._post(wanted)
-                else:
-                    for action in wanted:
-                        self._perform[action.op](action)
-        self._messages.finish()
-        self._sync.finish()
+        try:
+            with contextlib.nullcontext() if not self.forward_only else torch.no_grad():
+                for item in self.plan.action_groups:
+                    wanted = tuple(filter(_is_forward, item)) if self.forward_only else item
+                    if wanted and wanted[0].kind.is_message:
+                        self._post(wanted)
+                    else:
+                        for action in wanted:
+                            self._perform[action.op](action)
+            self._messages.finish()
+        finally:  # Else the garbage collector would end them in a later step.
+            self._sync.finish()
         for data in self.data:
             if isinstance(data, Microbatches):
                 data.finish()
@@ -458,6 +460,10 @@ class _Step:
         if not _is_last(action):
             if not isinstance(output, Tensor):
                 raise UsageError(f"rank {self.plan.rank}, {action}: gave {type(output).__name__}, but stages give a tensor")
+            if output.dtype != self.config.pipeline_dtype:
+                raise UsageError(
+                    f"rank {self.plan.rank}, {action}: gave a tensor of {output.dtype}, but pipeline_dtype is {self.config.pipeline_dtype}"
+                )
             self._messages.put((pipe.index, stage, stage + 1, microbatch), (output.detach(),))
         if self.forward_only:
             return
