@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -144,6 +147,44 @@ def test_evaluation_gives_outputs_and_losses() -> None:
         ppcc.compile("dualpipe", P=2, M=4, rules=["recompute", "release"]),
     ]
     spawn.run(run_evaluated, 2, [program.json for program in programs])
+
+
+def run_some_losses(rank: int, text: str) -> None:
+    program = ppcc.Program.from_json(text)
+    modules = make_stages(2, Plain)
+    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+    runtime = Runtime(program, mine, loss_fn=loss_fn)
+    batch, target = make_batch(4)
+    whole = runtime.eval(batch, target=target, share_losses=True).losses
+    assert runtime.eval(batch, share_losses=True).losses == {}
+    # Its last stage has the microbatches of the other pipe.
+    some = runtime.eval(batch, target=target if rank == 0 else None, share_losses=True).losses
+    assert sorted(some) == [2, 3] and all(map(torch.equal, some.values(), (whole[2], whole[3])))
+
+
+def test_losses_without_target_are_not_shared() -> None:
+    spawn.run(run_some_losses, 2, ppcc.compile("dualpipe", P=2, M=4).json)
+
+
+TWO_ENDS = """
+schedule two_ends(M: int = 2) {
+  ranks 1; microbatches M; placement loop(2);
+  on rank r { for m in 0 .. M { F(0); F(1); B(1); B(0); } }
+}
+"""
+
+
+def test_two_last_stages_have_one_loss() -> None:
+    document = json.loads(ppcc.compile_source(TWO_ENDS).json)
+    document["version"], document["pipes"][0]["gaps"] = 3, [0]
+    modules = make_stages(2, Plain)
+    runtime = Runtime(ppcc.Program.from_json(json.dumps(document)), dict(enumerate(modules)), loss_fn=loss_fn)
+    batch, target = make_batch(2)
+    result = runtime.step(batch, target=target, return_outputs=True)
+    for microbatch, (x, y) in enumerate(zip(batch.chunk(2), target.chunk(2), strict=True)):
+        assert all(map(torch.equal, result.outputs[microbatch], [module(x) for module in modules]))
+        wanted = sum(float(loss_fn(module(x), y)) for module in modules)
+        assert abs(float(result.losses[microbatch]) - wanted) <= TOLERANCE
 
 
 def run_given(rank: int, text: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 
 import torch
 import torch.distributed as dist
@@ -40,9 +41,11 @@ class StepResult:
     """The results of a step on this rank."""
 
     losses: dict[int, Tensor] = field(default_factory=dict)
-    """Detached scalar losses by microbatch; on the ranks of last stages, or on all ranks with `share_losses`."""
+    """Detached scalar losses by microbatch; on the ranks of last stages, or on all ranks with `share_losses`. With several last
+    stages, the sum of their losses."""
     outputs: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)
-    """Detached outputs of last stages on this rank, by microbatch; filled by `eval`, or with `return_outputs`."""
+    """Detached outputs of last stages on this rank, by microbatch; filled by `eval`, or with `return_outputs`. With several last
+    stages, the outputs of all, by stage."""
     peak_activations: int = 0
     """The peak number of activations (one per stage and microbatch) that were kept for a backward."""
 
@@ -85,6 +88,8 @@ class Step:
         self._profile = profile
         self._is_reduced = False
         self._stashes: dict[Key, Stash] = {}
+        self._losses: dict[Key, Tensor] = {}
+        self._outputs: dict[Key, tuple[Tensor, ...]] = {}
         self._messages = Messages(
             linked.channels, self._setup.device, self._receive_specs, linked.headers, answered=trains, acknowledges=linked.acknowledges
         )
@@ -100,16 +105,26 @@ class Step:
         self._messages.finish()
         if self._reduces:
             self._reduce_rest()
+        self._collect_results()
         return self.result
+
+    def _collect_results(self) -> None:
+        for (_, _, microbatch), loss in sorted(self._losses.items(), key=itemgetter(0)):
+            before = self.result.losses.get(microbatch)
+            self.result.losses[microbatch] = loss if before is None else before + loss
+        for (_, _, microbatch), outputs in sorted(self._outputs.items(), key=itemgetter(0)):
+            self.result.outputs[microbatch] = (*self.result.outputs.get(microbatch, ()), *outputs)
 
     def share_losses(self) -> None:
         """All-reduces the losses over the pipeline group, so that each rank has those of all microbatches."""
-        losses = torch.zeros(self._linked.program.num_microbatches, dtype=torch.float64, device=self._setup.device)
+        # Losses, and whether there are any.
+        shared = torch.zeros(2, self._linked.program.num_microbatches, dtype=torch.float64, device=self._setup.device)
         for microbatch, loss in self.result.losses.items():
-            losses[microbatch] = loss
+            shared[0, microbatch], shared[1, microbatch] = loss, 1
         if dist.is_initialized():
-            dist.all_reduce(losses, group=self._setup.groups.pipeline)
-        self.result.losses = dict(enumerate(losses))
+            dist.all_reduce(shared, group=self._setup.groups.pipeline)
+        losses, counts = shared
+        self.result.losses = {microbatch: losses[microbatch] for microbatch in counts.nonzero().flatten().tolist()}
 
     def _run_group(self, group: tuple[Action, ...]) -> None:
         """Runs the actions of a group; with two streams and one backward, forwards and backward overlap."""
@@ -241,14 +256,14 @@ class Step:
         if not self._linked.is_last(action.pipe, action.stage):
             return outputs
         if self._keeps_outputs:
-            self.result.outputs[action.microbatch] = tuple(tensor.detach() for tensor in outputs)
+            self._outputs[self._key(action)] = tuple(tensor.detach() for tensor in outputs)
         setup, targets = self._setup, self._inputs.targets
         if setup.loss_fn is None or targets is None:
             return outputs
         loss = setup.loss_fn(outputs[0] if len(outputs) == 1 else outputs, targets[action.microbatch])  # type: ignore[arg-type]
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must return a tensor with one element")
-        self.result.losses[action.microbatch] = loss.detach()
+        self._losses[self._key(action)] = loss.detach()
         if setup.scale_grads:
             loss = loss / self._linked.program.num_microbatches
         return (loss if self._optimizer is None else self._optimizer.scaled(loss),)
