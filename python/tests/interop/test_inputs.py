@@ -84,6 +84,60 @@ def test_stages_take_arguments_by_name() -> None:
     spawn.run(run_named, 2, [program.json for program in programs])
 
 
+def alone(microbatches: int, module: nn.Module, loss: Callable[..., Tensor] = loss_fn) -> Runtime:
+    return Runtime(ppcc.compile("gpipe", P=1, M=microbatches), {0: module}, loss_fn=loss)
+
+
+def test_unknown_keywords_are_refused() -> None:
+    batch, target = make_batch(4)
+    named: Any = {"mask": torch.ones_like(batch), "how": "softly"}
+    module = masked(2)[0]
+
+    def first(outputs: Any, target: Tensor) -> Tensor:
+        return loss_fn(outputs[0], target)
+
+    alone(4, module, first).step(batch, target=target, **named)
+    with pytest.raises(UsageError, match="no stage has a parameter `row`; parameters are how, mask, rows, x"):
+        alone(4, module, first).step(batch, target=target, row=batch, **named)
+    compiled: Any = torch.compile(module, backend="eager")
+    with pytest.raises(UsageError, match="no stage has a parameter `row`"):
+        alone(4, compiled, first).step(batch, target=target, row=batch, **named)
+
+
+def test_targets_have_parts() -> None:
+    batch, target = make_batch(4)
+    weights = torch.rand(len(batch), 1, 1, dtype=torch.float64)
+
+    def weighted(output: Tensor, target: Any) -> Tensor:
+        labels, weights = target if isinstance(target, (tuple, list)) else (target["labels"], target["weights"])
+        return ((output - labels) ** 2 * weights).mean()
+
+    results = []
+    for microbatches, parts in (
+        (4, (target, weights)),
+        (4, {"labels": target, "weights": weights}),
+        (2, {"labels": target, "weights": weights}),
+        (2, list(zip(target.chunk(2), weights.chunk(2), strict=True))),
+    ):
+        (module,) = make_stages(1, Plain)
+        if isinstance(parts, list):
+            with pytest.raises(UsageError, match="sequence of 2, but must be of 2 tensors"):
+                alone(microbatches, module, weighted).step(batch, target=parts)
+            continue
+        result = alone(microbatches, module, weighted).step(batch, target=parts)
+        assert result.loss is not None
+        results.append(result.loss)
+    assert all(abs(float(loss - results[0])) <= TOLERANCE for loss in results)
+    for parts, reason in (
+        ((target, weights), "a tuple of 2, as many as microbatches: pass a list if"),
+        ({"labels": target, "classes": torch.ones(2)}, "parts of the target have several sizes along dimension 0"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            alone(2, module, weighted).step(batch, target=parts)
+    with pytest.raises(UsageError, match="the batch is a dict with tensors: pass each tensor as an argument of its own"):
+        alone(2, module).step({"x": batch}, target=target)
+
+
 class Frozen(Plain):
     def __init__(self) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from ._errors import UsageError
 from ._shapes import TensorInfo
@@ -24,12 +25,13 @@ class Inputs:
     def named(self, module: nn.Module, microbatch: int) -> dict[str, Any]:
         """The keyword arguments that the forward of a stage takes."""
         given = self.kwargs[microbatch]
-        return {name: given[name] for name in given.keys() & _names(module, given)} if given else given
+        names = parameter_names(module) if given else None
+        return given if names is None else {name: given[name] for name in given.keys() & names}
 
     def tensors(self, microbatch: int) -> list[Tensor]:
         given: list[Any] = list(self.kwargs[microbatch].values())
         given += self.args[microbatch] if self.args is not None else ()
-        given += [self.targets[microbatch]] if self.targets is not None else ()
+        given += tree_leaves(self.targets[microbatch]) if self.targets is not None else ()
         return [value for value in given if isinstance(value, Tensor)]
 
 
@@ -37,22 +39,41 @@ class Inputs:
 class BatchSplitter:
     """Splits batches into microbatches.
 
-    Tensors are split along a dimension, lists of tensors are microbatches already, and other values are passed to each.
+    Tensors are split along a dimension, also those in a target that is a dict or a tuple; lists of tensors are microbatches already,
+    and values without tensors are passed to each.
     """
 
     count: int
     dim: int
     equal: bool
     """Whether all microbatches have the same shape."""
+    names: frozenset[str] | None = None
+    """The parameters of the stages of all ranks; None if a stage takes any keyword argument."""
 
     def inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], target: Any) -> Inputs:
+        for name in kwargs.keys() - (kwargs.keys() if self.names is None else self.names):
+            raise UsageError(f"no stage has a parameter `{name}`; parameters are {', '.join(sorted(self.names or ()))}")
         by_argument = [self._split(value, "the batch") for value in args]
         by_name = {name: self._split(value, f"`{name}`") for name, value in kwargs.items()}
         return Inputs(
             list(zip(*by_argument, strict=True)) if args else None,
             [{name: values[microbatch] for name, values in by_name.items()} for microbatch in range(self.count)],
-            None if target is None else self._split(target, "the target"),
+            None if target is None else self._split_target(target),
         )
+
+    def _split_target(self, target: Any) -> Sequence[Any]:
+        if isinstance(target, (Tensor, list)) or not _has_tensors(target):
+            return self._split(target, "the target")
+        if isinstance(target, tuple) and len(target) == self.count:
+            raise UsageError(
+                f"the target is a tuple of {self.count}, as many as microbatches: pass a list if it is one target a microbatch, "
+                "and a dict if these are parts of the target"
+            )
+        leaves, structure = tree_flatten(target)
+        if len({leaf.shape[self.dim : self.dim + 1] for leaf in leaves if isinstance(leaf, Tensor)}) > 1:
+            raise UsageError(f"parts of the target have several sizes along dimension {self.dim}: let loss_fn hold what is not of the batch")
+        parts = [self._split(leaf, "a part of the target") for leaf in leaves]
+        return [tree_unflatten(list(part), structure) for part in zip(*parts, strict=True)]
 
     def _split(self, value: Any, what: str) -> Sequence[Any]:
         if isinstance(value, Tensor):
@@ -62,8 +83,10 @@ class BatchSplitter:
                     f"along dimension {self.dim}"
                 )
             return value.tensor_split(self.count, self.dim)
-        if not isinstance(value, (list, tuple)) or not any(isinstance(one, Tensor) for one in value):
+        if not _has_tensors(value):
             return [value] * self.count
+        if not isinstance(value, (list, tuple)):
+            raise UsageError(f"{what} is a {type(value).__name__} with tensors: pass each tensor as an argument of its own")
         if len(value) != self.count or not all(isinstance(one, Tensor) for one in value):
             raise UsageError(f"{what} is a sequence of {len(value)}, but must be of {self.count} tensors, one a microbatch")
         if self.equal and len({TensorInfo.of(one) for one in value}) > 1:
@@ -71,8 +94,13 @@ class BatchSplitter:
         return value
 
 
-def _names(module: nn.Module, given: Mapping[str, Any]) -> set[str]:
-    parameters = inspect.signature(module.forward).parameters
+def _has_tensors(value: Any) -> bool:
+    return any(isinstance(leaf, Tensor) for leaf in tree_leaves(value))
+
+
+def parameter_names(module: nn.Module) -> set[str] | None:
+    """The parameters of a stage's forward; None if it takes any keyword argument."""
+    parameters = inspect.signature(getattr(module, "_orig_mod", module).forward).parameters  # Of a compiled module.
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return set(given)
+        return None
     return set(parameters)

@@ -16,7 +16,7 @@ from ._channels import Channels
 from ._errors import UsageError
 from ._fsdp import ShardedStage, check_root, is_sharded
 from ._groups import Groups
-from ._inputs import BatchSplitter, Inputs
+from ._inputs import BatchSplitter, Inputs, parameter_names
 from ._messages import first_early_receive, acknowledged_by
 from ._reductions import Reductions, Tie
 from ._shapes import TensorInfo, check_plain, tensor_spec, infer
@@ -91,7 +91,10 @@ class LinkedProgram:
         self.keys_of = {name: self._find_keys_of(name) for name in ("R", "OFFLOAD")}
         self.sources = {(pipe.index, stage): pipe.sources(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
         self.readers = {(pipe.index, stage): pipe.readers(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
-        self.splitter = BatchSplitter(program.num_microbatches, setup.split_dim, equal=not setup.dynamic)
+        own_names = list(map(parameter_names, self.modules.values()))
+        names = [one for there in setup.groups.all_gather(own_names) for one in there]
+        known = None if None in names else frozenset().union(*names)  # type: ignore[arg-type]
+        self.splitter = BatchSplitter(program.num_microbatches, setup.split_dim, equal=not setup.dynamic, names=known)
         self.reductions = Reductions(
             program,
             self.rank,

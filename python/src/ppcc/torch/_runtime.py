@@ -190,7 +190,8 @@ class Runtime:
         """Run all microbatches of a batch forward and, unless the program is forward-only, backward.
 
         Gradients are added to `grad` of the weights. A tensor is a whole batch, which is split into microbatches along
-        `split_dim`; a list of tensors is a list of microbatches; any other value is passed to each microbatch.
+        `split_dim`; a list of tensors is a list of microbatches; any other value is passed to each microbatch. The target may also
+        be a dict or a tuple of tensors, all of which are split.
 
         Args:
             *args: The inputs of first stages; required on their ranks, ignored on others.
