@@ -117,6 +117,18 @@ def run_sizes(rank: int) -> None:
         Runtime(same, {0: Plain()} if rank == 0 else {}, loss_fn=loss_fn)
 
 
+def run_transports(rank: int) -> None:
+    program = ppcc.compile("one_f_one_b", P=2, M=4, transport=["stream", "stream-per-edge"][rank])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="rank 0 has one_f_one_b.* for the transports .*, but rank 1 for "):
+        Runtime(program, {rank: Plain()}, loss_fn=loss_fn)
+
+
+def test_programs_for_other_transports_are_refused() -> None:
+    one, other = (ppcc.compile("one_f_one_b", P=2, M=4, transport=name) for name in ("stream", "stream-per-edge"))  # type: ignore[arg-type]
+    assert one.digest == other.digest and one.transports != other.transports
+    spawn.run(run_transports, 2)
+
+
 def test_programs_of_other_sizes_are_refused() -> None:
     spawn.run(run_sizes, 2)
 

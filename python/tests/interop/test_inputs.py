@@ -351,3 +351,29 @@ def test_programs_are_linked_once() -> None:
             batch, target = make_batch(program.num_microbatches)
             runtime.step(batch, target=target)
     assert len(made) == 2
+
+
+def run_linked_again(rank: int, texts: list[str]) -> None:
+    first, second = map(ppcc.Program.from_json, texts)
+    batch, target = make_batch(4)
+    before = threading.active_count()
+    runtime = Runtime(first, {rank: make_stages(2, Plain)[rank]}, loss_fn=loss_fn)
+    for _ in range(3):
+        runtime.set_program(second)
+        # One rank has loaded it again.
+        first = ppcc.Program.from_json(texts[0]) if rank == 1 else first
+        runtime.set_program(first)
+        runtime.reset_shapes()
+        runtime.step(batch, target=target)
+    names = [thread.name for thread in threading.enumerate()]
+    assert names.count(f"ppcc-sends-{1 - rank}") <= 1, names
+    del runtime
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name.startswith("ppcc-sends"):
+            thread.join(20)
+    assert threading.active_count() <= before + 1  # That which listens for failures stays.
+
+
+def test_equal_programs_are_linked_once() -> None:
+    spawn.run(run_linked_again, 2, [ppcc.compile("one_f_one_b", P=2, M=count).json for count in (4, 2)])

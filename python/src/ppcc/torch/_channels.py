@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+import weakref
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ class Channels:
     def outbox(self, peer: int) -> Outbox:
         """The outbox of a peer."""
         if peer not in self._outboxes:
-            self._outboxes[peer] = _HostOutbox(peer) if self.host_waits else _DeviceOutbox()
+            self._outboxes[peer] = _HostOutbox(peer, self) if self.host_waits else _DeviceOutbox()
         return self._outboxes[peer]
 
     def finish(self) -> None:
@@ -143,13 +144,15 @@ class _DeviceOutbox:
 class _HostOutbox:
     """For gloo, which cannot report whether a send has ended: a thread waits for it."""
 
-    def __init__(self, peer: int) -> None:
+    def __init__(self, peer: int, owner: object) -> None:
+        """The thread ends with `owner`, or with the process."""
         self._messages: SimpleQueue[Message | threading.Event | None] = SimpleQueue()
         self._error: Exception | None = None
         # A daemon: when a step fails, its sends may never end.
         self._thread = threading.Thread(target=self._run, name=f"ppcc-sends-{peer}", daemon=True)
         self._thread.start()
         atexit.register(self._end)
+        weakref.finalize(owner, self._close).atexit = False
 
     def put(self, message: Message) -> None:
         self._messages.put(message)
@@ -171,6 +174,10 @@ class _HostOutbox:
             except Exception as error:
                 self._error = self._error or error
             del message
+
+    def _close(self) -> None:
+        atexit.unregister(self._end)
+        self._messages.put(None)
 
     def _end(self) -> None:
         """Ends the thread before the interpreter exits; if it returned from C++ later, it would abort the process."""

@@ -85,14 +85,18 @@ def check_same_program(program: Program, group: dist.ProcessGroup | None) -> Non
     """
     rank = dist.get_rank(group) if dist.is_initialized() else 0
     fingerprint = program._fingerprint(rank) if rank < program.num_ranks else ()
-    found = _all_gather((program._stated_digest, program.name, fingerprint), group)
-    for rank, (digest, name, _) in enumerate(found):
+    found = _all_gather((program._stated_digest, program.name, program.transports, fingerprint), group)
+    for rank, (digest, name, transports, _) in enumerate(found):
         if digest != found[0][0]:
             raise UsageError(
                 f"rank 0 has the program {found[0][1]} with the digest {found[0][0]}, but rank {rank} has {name} with {digest}"
             )
+        if set(transports) != set(found[0][2]):  # They determine the communicators.
+            raise UsageError(
+                f"rank 0 has {name} for the transports {', '.join(found[0][2])}, but rank {rank} for {', '.join(transports)}"
+            )
     with together(group):
-        if len(found) == program.num_ranks and not program._is_of([fingerprint for _, _, fingerprint in found]):
+        if len(found) == program.num_ranks and not program._is_of([fingerprint for *_, fingerprint in found]):
             raise UsageError(
                 f"the rows of {program.name} have changed since the compiler wrote the digest {program._stated_digest}: compile it "
                 "again, or load it without `rank`"

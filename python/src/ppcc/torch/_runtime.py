@@ -133,7 +133,7 @@ class Runtime:
         self._timeout = timedelta(seconds=timeout) if isinstance(timeout, (int, float)) else timeout
         if self._timeout is not None and self._timeout <= timedelta(0):
             raise UsageError(f"timeout is {timeout}, but must be more than 0 s")
-        self._links: dict[int, LinkedProgram] = {}
+        self._links: dict[object, LinkedProgram] = {}
         self._step: Step | None = None
         self.set_program(program)
 
@@ -170,13 +170,15 @@ class Runtime:
         """
         if self._links:
             check_same_program(program, self._setup.groups.pipeline)
-        if id(program) not in self._links:
+        # Not by identity: all ranks must link together, and one may have loaded the program again.
+        key = program.digest, program.transports, program.kinds
+        if key not in self._links:
             if program.num_ranks != self._setup.groups.ranks:
                 raise UsageError(f"the program is for {program.num_ranks} ranks, but the Runtime has {self._setup.groups.ranks}")
             if self._optimizer is not None and self._optimizer.is_collective and "STEP" not in self._setup.handlers:
                 check_step_is_barrier(program)
-            self._links[id(program)] = LinkedProgram(program, self._setup, ACTION_FUNCTIONS.keys(), is_first=not self._links)
-        self._linked = self._links[id(program)]
+            self._links[key] = LinkedProgram(program, self._setup, ACTION_FUNCTIONS.keys(), is_first=not self._links)
+        self._linked = self._links[key]
 
     def step(
         self,
