@@ -19,7 +19,7 @@ import ppcc
 import pytest
 import torch
 import torch.distributed as dist
-from ppcc.torch import Runtime, StepError, _failures
+from ppcc.torch import Runtime, StepError, UsageError, _failures
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -169,6 +169,34 @@ def test_single_rank_error_names_the_action() -> None:
         with pytest.raises(StepError, match=rf"rank 0, 0F2 {PLACE}: ValueError: this is the end") as caught:
             runtime.step(batch, target=target)
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+# Misuse on one rank.
+
+
+def run_misuse(rank: int, text: str, which: str) -> None:
+    program = ppcc.Program.from_json(text)
+    (module,) = make_stages(1, Plain)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    runtime = Runtime(program, {rank: module}, loss_fn=loss_fn, optimizer=optimizer)
+    batch, target = make_batch(program.num_microbatches)
+    if which != "first":
+        runtime.step(batch, target=target)
+    if rank == 1 and which == "optimizer":
+        module.load_state_dict({name: value.clone() for name, value in module.state_dict().items()}, assign=True)
+        reason = "the optimizer has none of the weights of the stages of rank 1"
+    elif rank == 1:
+        target, reason = target[:7], "the target of shape .* cannot be cut"
+    with pytest.raises(UsageError if rank == 1 else StepError, match=reason if rank == 1 else "rank 1: UsageError: the "):
+        runtime.step(batch, target=target)
+    # Else the labels of rank 1 would be those of another batch from now on.
+    with pytest.raises(StepError, match="an earlier step has failed: rank 1: UsageError: the "):
+        runtime.step(batch, target=make_batch(program.num_microbatches)[1]) if rank == 0 else runtime.eval(batch)
+
+
+@pytest.mark.parametrize("which", ["first", "second", "optimizer"])
+def test_misuse_on_one_rank_ends_all(which: str) -> None:
+    spawn.run(run_misuse, 2, ppcc.compile("one_f_one_b", P=2, M=4).json, which)
 
 
 # A rank that stops.

@@ -145,6 +145,28 @@ def test_checkpoints_of_compiled_stages_keep_ranks_apart(tmp_path: Path) -> None
     spawn.run(run_compiled_checkpoint, 2, ppcc.compile("one_f_one_b", P=2, M=4).json, str(tmp_path))
 
 
+def test_clipping_by_hand_unscales_first() -> None:
+    (wanted,), _ = reference(1, 4, Plain)
+    whole = torch.nn.utils.clip_grad_norm_(wanted.parameters(), 0.1)
+    batch, target = make_batch(4)
+    for enabled in (True, False):
+        (module,) = make_stages(1, Plain)
+        before = [weight.detach().clone() for weight in module.parameters()]
+        optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
+        scaler = torch.amp.GradScaler("cpu", enabled=enabled)
+        runtime = Runtime(ppcc.compile("gpipe", P=1, M=4), {0: module}, loss_fn=loss_fn, optimizer=optimizer, scaler=scaler)
+        for _ in range(2):
+            with torch.no_grad():
+                for weight, value in zip(module.parameters(), before, strict=True):
+                    weight.copy_(value)
+            optimizer.zero_grad()
+            runtime.step(batch, target=target)
+            assert abs(float(runtime.clip_grad_norm_(0.1) - whole)) <= TOLERANCE
+            assert runtime.step_optimizer()
+            for weight, value, want in zip(module.parameters(), before, wanted.parameters(), strict=True):
+                assert want.grad is not None and float((value - weight - want.grad).detach().abs().max()) <= TOLERANCE
+
+
 def test_scaler_and_max_norm_require_an_optimizer() -> None:
     with pytest.raises(UsageError, match="`scaler` and `max_norm` are for an optimizer"):
         Runtime(ppcc.compile("gpipe", P=1, M=2), {0: Plain()}, loss_fn=loss_fn, max_norm=1.0)

@@ -83,6 +83,16 @@ def test_outputs_must_be_tensors() -> None:
     refused("stage 0 returned str", lambda: Runtime(alone(), {0: Wordy()}, loss_fn=loss_fn).step(torch.zeros(2, 2), target=torch.zeros(2, 2)))
 
 
+def test_hooks_and_weights_may_not_be_those_of_others() -> None:
+    batch, (module,) = torch.zeros(2, 2), [nn.Linear(2, 2)]
+    other = torch.optim.SGD(nn.Linear(2, 2).parameters())
+    runtime = Runtime(alone(), {0: module}, loss_fn=loss_fn, optimizer=other)
+    refused("the optimizer has none of the weights of the stages of rank 0", lambda: runtime.step(batch, target=batch))
+    late = Runtime(alone(), {0: module}, loss_fn=loss_fn)
+    module.weight.register_post_accumulate_grad_hook(lambda weight: None)
+    refused("`weight` of stage 0 has a hook after the accumulation", lambda: late.step(batch, target=batch))
+
+
 @pytest.mark.parametrize("name", ["seq1f1b", "slimpipe"])
 @pytest.mark.parametrize("options", [{}, {"variable_shapes": True}, {"shapes": {0: torch.empty(2, 2)}}])
 def test_slices_of_sequences_are_refused(name: str, options: dict[str, Any]) -> None:

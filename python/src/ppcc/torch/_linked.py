@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .._program import Action, Pipe, Program
@@ -116,7 +117,7 @@ class LinkedProgram:
         self.headers = setup.groups.new_group(tuple(range(program.num_ranks)), "gloo") if has_headers else None
         self.channels = Channels(program, self.rank, setup.groups, setup.device)
         self.acknowledges = acknowledged_by(program, self.rank) if self.channels.host_waits and not has_headers else {}
-        self._shapes_for: object = None
+        self._shapes_for: tuple[Any, ...] | None = None
 
     def runs_itself(self, mnemonic: str) -> bool:
         """Whether the Runtime itself runs actions of this mnemonic on this rank."""
@@ -151,8 +152,8 @@ class LinkedProgram:
     def _check(self, performed: Collection[str]) -> None:
         program, setup = self.program, self.setup
         check_slices(program, "the Runtime")
-        for (pipe, stage), module in self.modules.items() if program.has_backward else ():
-            check_stage(module, f"stage {stage}", has_split_backward=(pipe, stage) in self.split)
+        if program.has_backward:
+            self.check_stages()
         for action in self.actions:
             mnemonic = action.op
             if not action.kind.is_message and mnemonic not in setup.handlers and mnemonic not in performed:
@@ -179,6 +180,11 @@ class LinkedProgram:
         has_last = any(not pipe.readers(stage) for pipe, stage in program.local_stages(self.rank))
         if program.has_backward and setup.loss_fn is None and has_last:
             raise UsageError(f"rank {self.rank} has a last stage, which needs a loss_fn")
+
+    def check_stages(self) -> None:
+        """Raises UsageError for modules that cannot be trained as stages."""
+        for stage_key, module in self.modules.items():
+            check_stage(module, f"stage {stage_key[1]}", has_split_backward=stage_key in self.split)
 
     def _find_keys_of(self, mnemonic: str) -> frozenset[Key]:
         """The forwards whose activations are offloaded or recomputed later."""
@@ -243,19 +249,22 @@ class LinkedProgram:
     def reset_shapes(self) -> None:
         self.shapes, self._shapes_for = self._given_shapes(), None
 
+    def check_shapes(self, inputs: Inputs) -> None:
+        """Raises UsageError if microbatches have other shapes than those for which messages were inferred."""
+        if self._shapes_for is not None and (first := _shapes_of(inputs)) != self._shapes_for:
+            found, before = (", ".join(map(str, infos)) for infos in (first, self._shapes_for))
+            raise UsageError(
+                f"microbatches are {found}, but were {before}: let all ranks call reset_shapes() between such steps, or give the "
+                "Runtime variable_shapes=True"
+            )
+
     def infer_shapes(self, inputs: Inputs) -> None:
         """The tensors of each edge; each stage sends them to all ranks in the first step."""
         if self.setup.shapes is not None:
             return
-        first = tuple(map(tensor_spec, inputs.args[0])) if inputs.args is not None else ()
         if self._shapes_for is not None:
-            if first != self._shapes_for:
-                found, before = (", ".join(map(str, infos)) for infos in (first, self._shapes_for))  # type: ignore[call-overload]
-                raise UsageError(
-                    f"microbatches are {found}, but were {before}: let all ranks call reset_shapes() between such steps, or give the "
-                    "Runtime variable_shapes=True"
-                )
             return
+        first = _shapes_of(inputs)
         for pipe in self.program.pipes:
             for stage, home in enumerate(pipe.rank_of_stage):
                 infos: list[object] = [None]
@@ -298,7 +307,9 @@ class LinkedProgram:
         return infos
 
 
-def _has_pieces(module: nn.Module) -> bool:
-    from torch.distributed.tensor import DTensor
+def _shapes_of(inputs: Inputs) -> tuple[Any, ...]:
+    return tuple(map(tensor_spec, inputs.args[0])) if inputs.args is not None else ()
 
+
+def _has_pieces(module: nn.Module) -> bool:
     return any(isinstance(weight, DTensor) for weight in module.parameters())

@@ -28,7 +28,9 @@ class Optimizer:
     ) -> None:
         self._optimizer = optimizer
         self._setup = setup
-        self._scaler = scaler
+        self._scaler = scaler if scaler is not None and scaler.is_enabled() else None
+        self._unscaled: bool | None = None
+        """Whether gradients that have been unscaled are finite; None before that."""
         self._max_norm = max_norm
         self.norm: Tensor | None = None
         """The norm of the last gradients before clipping, if they were clipped."""
@@ -39,6 +41,18 @@ class Optimizer:
         """Whether a step waits for all ranks."""
         return self._scaler is not None or self._max_norm is not None
 
+    def start(self, linked: LinkedProgram) -> None:
+        """Begins a training step; raises UsageError if the optimizer has none of the weights of this rank."""
+        self._unscaled = None
+        # A sharded stage may have its gathered weights now, which are other objects.
+        modules = [module for stage_key, module in linked.modules.items() if stage_key not in linked.sharded]
+        trained = {id(weight) for module in modules for weight in module.parameters() if weight.requires_grad}
+        if trained and trained.isdisjoint(map(id, self._weights())):
+            raise UsageError(
+                f"the optimizer has none of the weights of the stages of rank {linked.rank}: create it from them, and again after what "
+                "replaces them, such as fully_shard() or load_state_dict(assign=True)"
+            )
+
     def scaled(self, loss: Tensor) -> Tensor:
         """Returns the loss, multiplied by the scale of the scaler."""
         return loss if self._scaler is None else self._scaler.scale(loss)
@@ -48,7 +62,7 @@ class Optimizer:
         if can_undo:
             weights = [weight.detach().clone() for weight in self._weights()]
             self._before = weights, copy.deepcopy(self._optimizer.state_dict())
-        stepped = self._scaler is None or self._unscale(self._scaler)
+        stepped = self.unscale()
         if stepped and self._max_norm is not None:
             self.norm = clip_grad_norm_(linked, self._max_norm)
         if self._scaler is None:
@@ -56,7 +70,14 @@ class Optimizer:
         else:
             self._scaler.step(self._optimizer)
             self._scaler.update()
+        self._unscaled = None
         return stepped
+
+    def unscale(self) -> bool:
+        """Unscales the gradients, unless that has been done, and returns whether they are finite on all ranks."""
+        if self._unscaled is None:
+            self._unscaled = self._scaler is None or self._unscale(self._scaler)
+        return self._unscaled
 
     def gradients_are_finite(self) -> bool:
         """Whether all gradients of this rank are finite."""

@@ -135,6 +135,7 @@ class Runtime:
             raise UsageError(f"timeout is {timeout}, but must be more than 0 s")
         self._links: dict[object, LinkedProgram] = {}
         self._step: Step | None = None
+        self._has_trained = False
         self.set_program(program)
 
     @property
@@ -209,10 +210,9 @@ class Runtime:
 
         Raises:
             StepError: The step failed on any rank.
-            UsageError: An input is missing on this rank or has the wrong shape.
+            UsageError: An input is missing on this rank or does not fit; the other ranks then raise StepError.
         """
-        inputs = self._linked.splitter.inputs(args, kwargs, target)
-        return self._run(inputs, self._linked.program.has_backward, reduce_grads, return_outputs, share_losses)
+        return self._run(args, kwargs, target, self._linked.program.has_backward, reduce_grads, return_outputs, share_losses)
 
     def eval(self, *args: Any, target: Any = None, share_losses: bool = False, **kwargs: Any) -> StepResult:
         """Run only the forwards of the program, with modules in evaluation mode and without gradients.
@@ -228,11 +228,10 @@ class Runtime:
 
         Raises:
             StepError: The step failed on any rank.
-            UsageError: An input is missing on this rank or has the wrong shape.
+            UsageError: An input is missing on this rank or does not fit; the other ranks then raise StepError.
         """
-        inputs = self._linked.splitter.inputs(args, kwargs, target)
         with _evaluating(self._setup.stages.values()):
-            return self._run(inputs, False, False, True, share_losses)
+            return self._run(args, kwargs, target, False, False, True, share_losses)
 
     def step_optimizer(self) -> bool:
         """Clip gradients and run the optimizer, as STEP does, for programs without STEP. All ranks call it together.
@@ -247,12 +246,14 @@ class Runtime:
         """
         if self._optimizer is None:
             raise UsageError("give the Runtime an optimizer")
-        return self._optimizer.step(self._linked)
+        with self._reported():
+            return self._optimizer.step(self._linked)
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
         """Clip the gradients of all ranks by their norm. All ranks call it together.
 
-        A weight that exists in several places (replicas, tied weights, FSDP shards) counts once.
+        A weight that exists in several places (replicas, tied weights, FSDP shards) counts once. Gradients that `scaler` has scaled
+        are unscaled first, so call it once, right before `step_optimizer`.
 
         Args:
             max_norm: The maximum norm.
@@ -261,7 +262,10 @@ class Runtime:
         Returns:
             The norm before clipping, a scalar.
         """
-        return clip_grad_norm_(self._linked, max_norm, norm_type)
+        with self._reported():
+            if self._optimizer is not None:
+                self._optimizer.unscale()
+            return clip_grad_norm_(self._linked, max_norm, norm_type)
 
     def reset_shapes(self) -> None:
         """Infer the shapes of messages again in the next step, for batches of another shape. All ranks call it together."""
@@ -294,11 +298,26 @@ class Runtime:
         self._step.reduce(action)
 
     def _run(
-        self, inputs: Inputs, trains: bool, reduces: bool, keeps_outputs: bool, share_losses: bool
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        target: Any,
+        trains: bool,
+        reduces: bool,
+        keeps_outputs: bool,
+        share_losses: bool,
     ) -> StepResult:
+        with self._reported():
+            inputs = self._linked.splitter.inputs(args, kwargs, target)
+            self._check_inputs(inputs, trains)
+            self._linked.check_shapes(inputs)
+            if trains and self._optimizer is not None:
+                self._optimizer.start(self._linked)
+            if trains and not self._has_trained:  # Hooks may have been added since the creation.
+                self._linked.check_stages()
+                self._has_trained = True
         if self._failures is not None:
             self._failures.check()
-        self._check_inputs(inputs, trains)
         step = Step(
             self._linked,
             inputs,
@@ -311,6 +330,16 @@ class Runtime:
         )
         with self._watched(step):
             return self._run_step(step, inputs, share_losses)
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Reports misuse of this rank to all others, which would wait for it."""
+        try:
+            yield
+        except UsageError as error:
+            if self._failures is not None:
+                self._failures.report_failure(f"rank {self.rank}: UsageError: {error}")
+            raise
 
     def _watched(self, step: Step) -> AbstractContextManager[None]:
         if self._failures is None:
@@ -335,10 +364,10 @@ class Runtime:
     def _infer_shapes(self, inputs: Inputs) -> None:
         try:
             self._linked.infer_shapes(inputs)
-        except RuntimeError as error:  # Another pipeline may have failed already.
-            if self._failures is None or self._failures.first_failure is None:
-                raise
-            raise StepError(f"rank {self.rank}: ended because of {self._failures.first_failure}") from error
+        except UsageError:  # All ranks know of it.
+            raise
+        except RuntimeError as error:
+            self._fail(None, error)
 
     def _fail(self, at: Action | None, error: Exception) -> None:
         """Reports the failure to all ranks. Raises StepError, unless misuse on this rank is the cause."""
