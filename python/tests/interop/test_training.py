@@ -60,6 +60,25 @@ def test_a_mesh_has_more_than_the_pipeline(kind: str) -> None:
     spawn.run(run_mesh, 4, [program.json for program in programs], kind)
 
 
+def run_other_dimension(rank: int, text: str) -> None:
+    from torch.distributed.fsdp import fully_shard
+
+    (module,) = make_stages(1, Plain)
+    mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("pp", "dp_replicate"))
+    with pytest.raises(UsageError, match="nothing reduces the gradients of `inner.weight` of stage 0 over the dimension `dp_replicate`"):
+        Runtime(ppcc.Program.from_json(text), {0: module}, loss_fn=loss_fn, mesh=mesh)
+    if hasattr(torch.distributed.fsdp.FSDPModule, "finalize_backward"):
+        fully_shard(module, mesh=mesh["dp_replicate"])
+        runtime = Runtime(ppcc.Program.from_json(text), {0: module}, loss_fn=loss_fn, mesh=mesh)
+        batch, target = make_batch(4)
+        runtime.eval(batch)  # Its weights are gathered now.
+        runtime.set_program(ppcc.compile("gpipe", P=1, M=2))
+
+
+def test_a_dimension_of_the_mesh_that_reduces_nothing_is_refused() -> None:
+    spawn.run(run_other_dimension, 2, ppcc.compile("gpipe", P=1, M=4).json)
+
+
 # The norm of replicas and tied weights.
 
 

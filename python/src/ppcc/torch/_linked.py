@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -51,6 +52,7 @@ class RuntimeConfig:
     handlers: Mapping[str, Handler]
     tied: Sequence[Tie]
     outside: Mapping[str, dist.ProcessGroup]
+    mesh: DeviceMesh | None
     has_optimizer: bool
     shapes: Mapping[Any, Sequence[Tensor]] | None
     dynamic: bool
@@ -86,6 +88,7 @@ class LinkedProgram:
             self.modules = self._assign()
             self._check(performed)
             self.sharded = self._find_sharded()
+            self._check_mesh()
         self.action_groups = [group.actions for group in program.groups(self.rank)]
         evaluated = (tuple(action for action in item if action.op in _FORWARD) for item in self.action_groups)
         self.evaluation = [item for item in evaluated if item] if program.has_backward else self.action_groups
@@ -185,6 +188,24 @@ class LinkedProgram:
         """Raises UsageError for modules that cannot be trained as stages."""
         for stage_key, module in self.modules.items():
             check_stage(module, f"stage {stage_key[1]}", has_split_backward=stage_key in self.split)
+
+    def _check_mesh(self) -> None:
+        """Raises UsageError for a dimension over which nothing reduces the gradients of a weight."""
+        mesh = self.setup.mesh
+        names = () if mesh is None or not self.program.has_backward else mesh.mesh_dim_names or ()
+        for name in set(names) - {"pp", "dp", "tp"}:
+            ranks = set(dist.get_process_group_ranks(self.setup.outside[name]))
+            for stage_key, module in self.modules.items() if len(ranks) > 1 else ():
+                if stage_key in self.sharded:
+                    self.sharded[stage_key].reshard()
+                for weight_name, weight in module.named_parameters():
+                    reduced = set(weight.device_mesh.mesh.flatten().tolist()) if isinstance(weight, DTensor) else set()
+                    if weight.requires_grad and not ranks <= reduced:
+                        raise UsageError(
+                            f"nothing reduces the gradients of `{weight_name}` of stage {stage_key[1]} over the dimension `{name}` of the mesh: "
+                            "name it `dp`, which averages them, call fully_shard(stage) over it, or give group=mesh.get_group('pp') "
+                            "in place of the mesh and reduce them after step(reduce_grads=False)"
+                        )
 
     def _find_keys_of(self, mnemonic: str) -> frozenset[Key]:
         """The forwards whose activations are offloaded or recomputed later."""

@@ -42,7 +42,7 @@ class Runtime:
         loss_fn: Called as `loss_fn(output, target)` at last stages, once per microbatch; returns a scalar.
         group: The process group of the pipeline, by default the world.
         mesh: Replaces `group`, and adds to `groups`: its dimension `pp` is the pipeline, `dp` is `data_parallel`, and others
-            (FSDP, tensor parallelism) are groups under their names, which take part in VALIDATE.
+            (FSDP, tensor parallelism `tp`) are groups under their names, which take part in VALIDATE.
         device: The device of messages; by default that of the first weight.
         scale_grads: Whether gradients are those of the mean of the losses of all microbatches, instead of those of their sum.
         split_dim: The dimension along which batches are split into microbatches.
@@ -121,6 +121,7 @@ class Runtime:
             handlers=handlers or {},
             tied=tied,
             outside=groups or {},
+            mesh=mesh,
             has_optimizer=optimizer is not None,
             shapes=shapes,
             dynamic=variable_shapes,
