@@ -68,6 +68,31 @@ def phases(ppcc, folder):
     print(subprocess.run(command, check=True, capture_output=True, text=True).stderr, end="")
 
 
+LOAD = """
+import sys, time, ppcc
+def peak():
+    return 1024 * int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+ppcc.compile("gpipe", P=1, M=1)
+before, start = peak(), time.perf_counter()
+ppcc.Program.load(sys.argv[1], rank=int(sys.argv[2]))
+print(f"{time.perf_counter() - start:9.3f} {(peak() - before) / 1e6:8.0f}")
+"""
+
+
+def loading(tools, folder):
+    """Reads what `growth` writes: by the compiler, and by Python on rank 0, which reads all ranks, and on rank 1."""
+    path, ppcc = folder / "program.json", str(tools / "ppcc")
+    subprocess.run(schedule(ppcc, 2048) + ["-o", path], check=True)
+    print(f"\nreading {path.stat().st_size / 1e6:.0f} MB of JSON, M=2048")
+    print(f"{'':22} {'seconds':>9} {'peak MB':>8}")
+    check = [ppcc, "check", str(path)]
+    print(f"{'ppcc check':22} {mean(check, folder):9.3f} {peak(check) / 1e6:8.0f}", flush=True)
+    module = os.pathsep.join([str(here.parents[1] / "python" / "src"), str(tools.parent / "python")])
+    for rank in "0", "1":
+        print(f"Program.load, rank {rank}   ", end="", flush=True)
+        subprocess.run([sys.executable, "-c", LOAD, path, rank], check=True, env={**os.environ, "PYTHONPATH": module})
+
+
 def python_baseline(ppcc, folder):
     M = 256
     ours = mean(schedule(ppcc, M) + ["-o", str(folder / "program.json")], folder)
@@ -153,6 +178,7 @@ def main():
         folder = Path(name)
         growth(ppcc, folder)
         phases(ppcc, folder)
+        loading(folder_of_tools, folder)
         python_baseline(ppcc, folder)
         engine(folder_of_tools, folder)
         emitted(folder_of_tools, folder)
