@@ -74,9 +74,7 @@ public:
     size_t nextLet = 0, nextUse = 0;
     for (const ast::Stmt *item : declaration.header) {
       evaluator.clearFailed();
-      if (namesLoopPipe(item)) {
-        nextLet += isa<ast::LetStmt>(item);
-      } else if (auto *l = dyn_cast<ast::LetStmt>(item)) {
+      if (auto *l = dyn_cast<ast::LetStmt>(item)) {
         let(*l, declaration.letSlots[nextLet++]);
       } else if (isa<ast::UseScheduleItem>(item)) {
         use(schedule->uses[nextUse++]);
@@ -96,32 +94,6 @@ public:
   }
 
 private:
-  /// Reports an item that speaks of pipes which a loop makes: that comes later.
-  bool namesLoopPipe(const ast::Stmt *item) {
-    const ast::Expr *expr = nullptr;
-    if (auto *let = dyn_cast<ast::LetStmt>(item))
-      expr = let->value;
-    else if (auto *require = dyn_cast<ast::RequireItem>(item))
-      expr = require->condition;
-    else if (auto *ranks = dyn_cast<ast::RanksItem>(item))
-      expr = ranks->count;
-    else if (auto *backward = dyn_cast<ast::BackwardItem>(item))
-      expr = backward->condition;
-    if (!expr || !schedule)
-      return false;
-    for (auto [slot, name] : GlobalNames(module, expr, true).bySlot)
-      if (auto decl = llvm::find(schedule->pipeSlots, slot);
-          decl != schedule->pipeSlots.end() &&
-          schedule->pipes[decl - schedule->pipeSlots.begin()].loop) {
-        diags.report<diag::UnknownName>(
-            name->range, name->name,
-            ": a loop makes these pipes after the head, for the bodies of "
-            "ranks");
-        return true;
-      }
-    return false;
-  }
-
   /// With `model.` in front where the schedule has a parameter of that name.
   std::string nameOf(const ScheduleParam &param) const {
     std::string name = param.decl->name.text.str();
@@ -223,6 +195,8 @@ private:
     for (auto [slot, name] :
          GlobalNames(module, item.condition, false).bySlot) {
       rejected.set(slot);
+      if (evaluator.type(name) == Type::PipeList)
+        continue; // Not made yet.
       values.push_back(fmt::format("{} = {}", name->name, describe(name)));
     }
     if (values.empty())

@@ -142,10 +142,10 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   takeLayout(selection.model, layout, context);
   evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
   // Values of type `pipe` and `part` are numbers: the pipes, then the parts.
-  int64_t next = 0;
-  for (uint32_t slot : schedule.pipeSlots)
-    evaluator.globals[slot] = {.i = next++};
-  next = schedule.pipes.size();
+  for (auto [i, slot] : llvm::enumerate(schedule.pipeSlots))
+    if (!schedule.pipes[i].loop)
+      evaluator.globals[slot] = {.i = int64_t(i)};
+  int64_t next = schedule.pipes.size();
   for (const PartName &part : schedule.parts)
     evaluator.globals[part.slot] = {.i = next++};
 

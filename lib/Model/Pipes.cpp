@@ -22,7 +22,9 @@ public:
 
   void build() {
     size_t errorsBefore = diags.errorCount();
-    for (const PipeDecl &decl : schedule.pipes) {
+    // The pipes of loops have numbers after those of all that has a name.
+    int64_t next = int64_t(schedule.pipes.size() + schedule.parts.size());
+    for (auto [number, decl] : llvm::enumerate(schedule.pipes)) {
       evaluator.clearFailed();
       firstPipe.push_back(head.pipes.size());
       if (!decl.loop) {
@@ -31,9 +33,13 @@ public:
       }
       int64_t from = evaluator.evalInt(decl.loop->from),
               to = evaluator.evalInt(decl.loop->to);
-      for (int64_t i = from; i < to && !evaluator.failed(); ++i)
+      SmallVector<Value> made;
+      for (int64_t i = from; i < to && !evaluator.failed(); ++i) {
         if (!evaluator.step(decl.loop->range) || !build(decl, i))
           break;
+        made.push_back({.i = next++});
+      }
+      evaluator.globals[schedule.pipeSlots[number]] = evaluator.makeList(made);
     }
     firstPipe.push_back(head.pipes.size());
     if (diags.errorCount() != errorsBefore)
@@ -114,17 +120,10 @@ private:
       add(firstPipe[decl]);
     for (const PartName &part : schedule.parts)
       instance.parts.push_back({part.name.text.str(), {}});
-    // The pipes of loops have numbers after those of all that has a name.
-    for (auto [decl, slot] : llvm::enumerate(schedule.pipeSlots)) {
-      if (!schedule.pipes[decl].loop)
-        continue;
-      SmallVector<Value> made;
-      for (size_t i = firstPipe[decl]; i != firstPipe[decl + 1]; ++i) {
-        made.push_back({.i = int64_t(instance.parts.size())});
-        add(i);
-      }
-      evaluator.globals[slot] = evaluator.makeList(made);
-    }
+    for (size_t decl = 0; decl != schedule.pipes.size(); ++decl)
+      if (schedule.pipes[decl].loop)
+        for (size_t i = firstPipe[decl]; i != firstPipe[decl + 1]; ++i)
+          add(i);
   }
 
   void microbatches(const PipeDecl &decl, Pipe &pipe) {

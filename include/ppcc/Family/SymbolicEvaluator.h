@@ -42,7 +42,6 @@ protected:
                     Args &&...args)
       : Base(module, AbstractDomain::maxSteps),
         numbers(std::forward<Args>(args)...), sample(sample) {
-    this->lists.resize(1); // An empty list, that of no value.
     if (sample && !sample->program.stageLayers.empty())
       this->layers.emplace(sample->program.stageLayers);
   }
@@ -65,9 +64,9 @@ protected:
         value = evalAs(param.decl->defaultValue, param.type);
       inRange(*param.decl, param.type, value);
     }
-    for (auto [i, slot] :
-         llvm::enumerate(schedule.pipeSlots)) // Loops: none yet.
-      globals[slot].i = schedule.pipes[i].loop ? 0 : int64_t(i);
+    for (auto [i, slot] : llvm::enumerate(schedule.pipeSlots))
+      if (!schedule.pipes[i].loop)
+        globals[slot].i = int64_t(i);
     int64_t number = schedule.pipes.size();
     for (const sema::PartName &part : schedule.parts)
       globals[part.slot].i = number++;
@@ -140,14 +139,15 @@ private:
   }
   template <diag::Id id, class... Args>
   [[noreturn]] AbstractValue invalid(SourceRange range, Args &&...) {
-    AbstractDomain::refuse(id != diag::NoLayout, range,
-                           id == diag::DivisionByZero ? "it divides by zero"
-                           : id == diag::NoLayout     ? "it asks for the layout"
-                           : id == diag::EmptyList    ? "the list is empty"
-                           : id == diag::NotInList
-                               ? "the list has no such element"
-                           : id == diag::OutOfRange ? "there is no such stage"
-                                                    : "a float overflows");
+    AbstractDomain::refuse(
+        id != diag::NoLayout, range,
+        id == diag::DivisionByZero ? "it divides by zero"
+        : id == diag::NoLayout     ? "it asks for the layout"
+        : id == diag::PipesNotMade ? "the pipes are not made yet"
+        : id == diag::EmptyList    ? "the list is empty"
+        : id == diag::NotInList    ? "the list has no such element"
+        : id == diag::OutOfRange   ? "there is no such stage"
+                                   : "a float overflows");
   }
   template <diag::Id id, class... Args>
   [[noreturn]] AbstractValue reportWithCalls(SourceRange range, SourceRange,

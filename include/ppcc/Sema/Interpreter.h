@@ -206,12 +206,14 @@ public:
 
 protected:
   Interpreter(const Module &module, uint64_t maxSteps)
-      : module(module), maxSteps(maxSteps) {}
+      : module(module), maxSteps(maxSteps), lists{{.i = 0}} {}
 
   const uint64_t maxSteps;
   std::vector<Value> stack;
   size_t base = 0;
-  std::vector<Value> lists; ///< Of each, the number of elements, and they.
+  /// Of each, the number of elements, and they. The first is empty, that of
+  /// pipes that a loop has not made yet.
+  std::vector<Value> lists;
   std::vector<const ast::CallExpr *> calls; ///< Those that are evaluated.
 
 private:
@@ -286,7 +288,10 @@ private:
   Value of(const ast::NameExpr *expr) {
     const ExprInfo &info = module.exprs[expr->id];
     if (info.ref == ExprInfo::Ref::Global)
-      return globals[info.index];
+      return info.type == Type::PipeList && globals[info.index].i == 0
+                 ? self().template reportWithCalls<diag::PipesNotMade>(
+                       expr->range, expr->range, expr->name)
+                 : globals[info.index];
     if (info.ref == ExprInfo::Ref::Local)
       return local(info.index);
     assert(info.ref == ExprInfo::Ref::Builtin && "others are not evaluated");
