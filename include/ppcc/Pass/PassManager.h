@@ -24,8 +24,7 @@ struct Instrumentation {
   bool timePasses = false; ///< Write a table of the times at the end.
   const Pipeline *verifyEach = nullptr; ///< Run on the input and after each
                                         ///< pass that changed the program.
-  raw_ostream *out =
-      nullptr; ///< Where the above goes; needed when any of it is set.
+  raw_ostream *out = &llvm::nulls();    ///< Where the above goes.
 };
 
 /// Runs `pipeline` on `program`. After an error only passes that can judge such
