@@ -164,26 +164,38 @@ void ScheduleText::addTensors(PipeId id,
   const Pipe &pipe = program.pipe(id);
   std::string where =
       program.pipes().size() > 1 ? " pipe " + nameOf(id) : std::string();
-  for (bool isOutput : {true, false}) {
-    std::map<uint32_t, std::vector<std::string>> ofStage;
-    for (const EdgeTensors &edge : pipe.tensors)
-      for (const Tensor &tensor : edge.tensors) {
-        auto &texts = ofStage[(isOutput ? edge.from : edge.to).value];
-        if (!llvm::is_contained(texts, tensorText(tensor)))
-          texts.push_back(tensorText(tensor));
-      }
-    for (auto it = ofStage.begin(); it != ofStage.end();) {
+  using TextsByStage = std::map<uint32_t, std::vector<std::string>>;
+  TextsByStage outputs, inputs;
+  auto addTexts = [](const EdgeTensors &edge, auto &texts) {
+    for (const Tensor &tensor : edge.tensors)
+      if (!llvm::is_contained(texts, tensorText(tensor)))
+        texts.push_back(tensorText(tensor));
+  };
+  for (const EdgeTensors &edge : pipe.tensors)
+    addTexts(edge, outputs[edge.from.value]);
+  // Who takes all that its sources give need not say it.
+  for (const EdgeTensors &edge : pipe.tensors) {
+    std::vector<std::string> texts;
+    addTexts(edge, texts);
+    if (texts != outputs[edge.from.value])
+      inputs[edge.to.value];
+  }
+  for (const EdgeTensors &edge : pipe.tensors)
+    if (auto reader = inputs.find(edge.to.value); reader != inputs.end())
+      addTexts(edge, reader->second);
+  for (auto [word, ofStage] :
+       {std::pair("output", &outputs), std::pair("input", &inputs)})
+    for (auto it = ofStage->begin(); it != ofStage->end();) {
       auto begin = it;
       uint32_t end = it->first;
-      for (; it != ofStage.end() && it->first == end &&
+      for (; it != ofStage->end() && it->first == end &&
              it->second == begin->second;
            ++it)
         ++end;
-      lines.push_back(fmt::format(
-          "{}{} stage s in {} .. {} = {};", isOutput ? "output" : "input",
-          where, begin->first, end, llvm::join(begin->second, ", ")));
+      lines.push_back(fmt::format("{}{} stage s in {} .. {} = {};", word, where,
+                                  begin->first, end,
+                                  llvm::join(begin->second, ", ")));
     }
-  }
 }
 
 /// The pairs of ranks between which messages go that none of the settings is

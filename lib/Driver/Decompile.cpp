@@ -24,6 +24,10 @@ static std::string nameFor(StringRef text) {
 static std::string difference(const Program &program, const Program &other) {
   if (program.ranksBegun() != other.ranksBegun())
     return "it has other ranks";
+  for (PipeId pipe : program.pipeIds())
+    if (program.pipe(pipe).tensors != other.pipe(pipe).tensors)
+      return fmt::format("the edges of pipe `{}` would have other tensors",
+                         program.pipe(pipe).name);
   for (RankId rank : program.ranks()) {
     auto computed = [&](const Program &of) {
       std::vector<std::pair<std::string, bool>> cells;
@@ -85,7 +89,13 @@ int ppcc::runDecompile(const Invocation &call) {
   request.limits = options.request.limits;
   request.checksMemory = false;
   Compiled again = compile(request, own);
-  std::string why = again ? difference(program, again.program) : own.text();
+  std::string why;
+  if (again)
+    why = difference(program, again.program);
+  else
+    why = llvm::find_if(own.found, [](const Diagnostic &one) {
+            return one.info().severity == Severity::Error;
+          })->message;
   if (!why.empty())
     return refuse(why);
   return writeOutput(options.output, call.out, *session,
