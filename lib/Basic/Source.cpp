@@ -115,19 +115,18 @@ llvm::Expected<uint32_t> SourceManager::open(StringRef path, LimitOf limitOf,
   uint32_t id = add(name, std::move(*text));
   File &file = files[id];
   file.isRead = !isStdin;
+  llvm::sys::fs::UniqueID identity;
   llvm::sys::fs::file_status status;
   if (!isStdin) {
-    if (auto found = fs->status(path); found && found->isRegularFile())
-      inputs->files.push_back(found->getUniqueID());
-  } else if (!llvm::sys::fs::status(llvm::sys::fs::getStdinHandle(), status) &&
-             llvm::sys::fs::is_regular_file(status)) {
-    inputs->files.push_back(status.getUniqueID());
+    if (auto found = fs->status(path))
+      identity = found->getUniqueID();
+  } else if (!llvm::sys::fs::status(llvm::sys::fs::getStdinHandle(), status)) {
+    identity = status.getUniqueID();
   }
+  for (const auto &[output, itsPath] : inputs->outputs)
+    if (output == identity)
+      file.output = itsPath;
   return id;
-}
-
-bool SourceManager::hasRead(llvm::sys::fs::UniqueID identity) const {
-  return llvm::is_contained(inputs->files, identity);
 }
 
 std::vector<StringRef> SourceManager::filesRead() const {

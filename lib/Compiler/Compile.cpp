@@ -111,6 +111,8 @@ std::optional<uint32_t> Session::open(StringRef path) {
         {}, path,
         llvm::toString(file.takeError()) +
             similarFile(path, sources.fileSystem()));
+  if (StringRef output = sources.outputOf(*file); !output.empty())
+    return diags.report<diag::OutputIsInput>({}, output);
   return *file;
 }
 

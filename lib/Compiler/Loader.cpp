@@ -53,8 +53,11 @@ std::optional<uint32_t> Loader::open(StringRef name,
   if (full.empty() || (full == "-" && !isInput))
     full = ("./" + full).str();
   auto source = sources.open(full, limitOf, /*mayStream=*/!place.range.valid());
-  if (source)
+  if (source) {
+    if (StringRef output = sources.outputOf(*source); !output.empty())
+      return diags.report<diag::OutputIsInput>(std::move(place), output);
     return *source;
+  }
   std::string why = llvm::toString(source.takeError());
   if (!path::has_parent_path(name))
     if (std::optional<uint32_t> library = openLibrary(name))

@@ -316,6 +316,8 @@ int ppcc::runCompare(const Invocation &call) {
     session->diags.report<diag::TooManyRuns>({}, runs, maxRuns);
     return Errors;
   }
+  if (!prepareOutputs(StringRef(options.output), call.out, *session))
+    return Errors;
   ExitCode code = comparison.run(*session);
   progress.clear();
   if (code != Success)

@@ -60,6 +60,8 @@ int ppcc::runDecompile(const Invocation &call) {
   if (std::optional<int> code = parser.parse())
     return *code;
   auto session = consoleSession(call, options.console);
+  if (!prepareOutputs(StringRef(options.output), call.out, *session))
+    return Errors;
   Compiled compiled = compile(options.request, *session);
   if (ExitCode code = exitCodeOf(compiled, call.err); code != Success)
     return code;

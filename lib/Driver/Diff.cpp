@@ -292,6 +292,8 @@ int ppcc::runDiff(const Invocation &call) {
   if (std::optional<int> code = parser.parse())
     return *code;
   auto session = consoleSession(call, options.console);
+  if (!prepareOutputs(StringRef(options.output), call.out, *session))
+    return Errors;
   std::optional<Compiled> sides[2];
   ExitCode code = Success;
   bool haveHeads = true;
@@ -300,6 +302,8 @@ int ppcc::runDiff(const Invocation &call) {
     options.request.input = options.inputs[side];
     sides[side] = compile(options.request, *session);
     code = std::max(code, exitCodeOf(*sides[side], call.err));
+    if (code != Success)
+      continue;
     auto input = openInput(options.request, *session);
     haveHeads &= input && (!input->format || input->format->name == "json" ||
                            input->format->name == "ir");

@@ -103,6 +103,8 @@ static void printVerdict(const Program &program, raw_ostream &out) {
 static int compileOnce(BuildOptions options, const Invocation &call) {
   options.request.passes.instrumentation.out = &call.err;
   auto session = consoleSession(call, options.console);
+  if (!prepareOutputs({options.output, options.depfile}, call.out, *session))
+    return Errors;
   if (auto code = writeByFamilies(options, *session, call))
     return *code;
   Compiled compiled = compileAny(options, *session);
@@ -126,7 +128,8 @@ static int compileOnce(BuildOptions options, const Invocation &call) {
     auto watched = llvm::makeIntrusiveRefCnt<WatchedFiles>(call.files);
     auto start = std::chrono::steady_clock::now();
     if (call.err.is_displayed())
-      call.err << "\033[H\033[2J"; // An empty screen.
+      call.err << "\033[H\033[2J";                // An empty screen.
+    (void)watched->status(options.request.input); // Whatever is wrong.
     compileOnce(options, {call.args, watched, call.out, call.err});
     call.out.flush();
     std::chrono::duration<double> took =

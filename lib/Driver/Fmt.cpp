@@ -24,7 +24,6 @@ int ppcc::runFmt(const Invocation &call) {
 
   auto session = consoleSession(call, console);
   DiagnosticEngine &diags = session->diags;
-  const SourceManager nothingRead(call.files); // That no output may be.
   for (const std::string &input : inputs) {
     auto source = session->open(input);
     if (!source)
@@ -45,8 +44,8 @@ int ppcc::runFmt(const Invocation &call) {
       if (formatted != text)
         diags.report<diag::NotFormatted>(Location(), input);
     } else if (input == "-" || formatted != text) {
-      writeOutputs(OutputFile{input, [&](raw_ostream &s) { s << formatted; }},
-                   call.out, nothingRead, diags);
+      writeOutput(input, call.out, *session,
+                  [&](raw_ostream &s) { s << formatted; });
     }
   }
   return diags.errorCount() == 0 ? Success : Errors;

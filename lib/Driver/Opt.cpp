@@ -73,6 +73,8 @@ void declare(OptionParser &parser, OptOptions &options) {
 }
 
 int run(const OptOptions &options, Session &session, raw_ostream &out) {
+  if (!prepareOutputs(StringRef(options.output), out, session))
+    return Errors;
   auto file = session.open(options.request.input);
   auto program =
       file ? parseProgram(*file, session.sources, session.diags) : std::nullopt;

@@ -176,15 +176,18 @@ public:
 
   /// What speaks against it, or nothing.
   std::string error() const {
-    return !target         ? ""
+    return !target ? ""
+           : fs::is_directory(target->status)
+               ? std::make_error_code(std::errc::is_a_directory).message()
            : target->error ? target->error.message()
                            : target->protectionError();
   }
-  bool isInput(const SourceManager &sources) const {
+  void excludeFrom(SourceManager &sources) const {
     fs::file_status status = target ? target->status : fs::file_status();
-    if (!target && (&out != &llvm::outs() || fs::status(STDOUT_FILENO, status)))
-      return false;
-    return fs::is_regular_file(status) && sources.hasRead(status.getUniqueID());
+    if (!target && &out == &llvm::outs())
+      fs::status(STDOUT_FILENO, status);
+    if (fs::is_regular_file(status))
+      sources.addOutput(status.getUniqueID(), file.path);
   }
 
   std::error_code open() {
@@ -226,8 +229,8 @@ private:
 } // namespace
 
 ExitCode ppcc::writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
-                            const SourceManager &sources,
-                            DiagnosticEngine &diags) {
+                            Session &session) {
+  DiagnosticEngine &diags = session.diags;
   size_t errorsBefore = diags.errorCount();
   std::deque<Output> outputs;
   for (const OutputFile &file : files) {
@@ -239,8 +242,6 @@ ExitCode ppcc::writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
     if (same != before.end())
       diags.report<diag::CannotWrite>(
           {}, file.path, "it is the output `" + same->path.str() + "`, too");
-    else if (output.isInput(sources))
-      diags.report<diag::OutputIsInput>({}, file.path);
     else if (std::string error = output.error(); !error.empty())
       diags.report<diag::CannotWrite>({}, file.path, error);
   }
@@ -254,9 +255,22 @@ ExitCode ppcc::writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
   return diags.errorCount() == errorsBefore ? Success : Errors;
 }
 
-ExitCode ppcc::writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
-                            Session &session) {
-  return writeOutputs(files, out, session.sources, session.diags);
+bool ppcc::prepareOutputs(ArrayRef<StringRef> paths, raw_ostream &out,
+                          Session &session) {
+  bool isGood = true;
+  for (StringRef path : paths) {
+    if (path.empty())
+      continue;
+    OutputFile file{path, nullptr};
+    Output output(file, out);
+    output.excludeFrom(session.sources);
+    std::string error = output.error();
+    if (std::error_code failed; error.empty() && (failed = output.open()))
+      error = failed.message();
+    if (!error.empty())
+      isGood = session.diags.report<diag::CannotWrite>({}, path, error);
+  }
+  return isGood;
 }
 
 ExitCode ppcc::writeOutput(StringRef path, raw_ostream &out, Session &session,

@@ -59,6 +59,9 @@ int ppcc::runProof(
   if (std::optional<int> code = parser.parse())
     return *code;
   auto session = consoleSession(call, options.console);
+  if (!prepareOutputs({options.output, options.certificate}, call.out,
+                      *session))
+    return Errors;
   const SourceManager &sources = session->sources;
   std::string usageError;
   ProveRequest request{options.request, options.free, explains,

@@ -202,6 +202,9 @@ int ppcc::runSynthesize(const Invocation &call) {
     };
   auto session =
       consoleSession(call, options.console, [&](Diagnostic &) { clearLine(); });
+  if (!prepareOutputs({options.output, options.asJson ? "-" : ""}, call.out,
+                      *session))
+    return Errors;
   SigintGuard interrupt;
   userRequest.stop = &isInterrupted;
   auto write = [&](function_ref<void(raw_ostream &)> fill) -> int {

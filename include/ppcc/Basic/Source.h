@@ -41,10 +41,11 @@ struct Position {
 class SourceManager {
 public:
   using FileSystem = llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>;
-  /// What was read, which several managers may share.
+  /// What several managers may share.
   struct Inputs {
-    std::vector<llvm::sys::fs::UniqueID> files; ///< Regular ones.
     StringMap<std::string> streams; ///< By path: what can be read once only.
+    /// The regular files that are to be written, with their paths.
+    std::vector<std::pair<llvm::sys::fs::UniqueID, std::string>> outputs;
   };
 
   explicit SourceManager(FileSystem fs,
@@ -76,8 +77,12 @@ public:
 
   /// The files that were read, in this order, without standard input.
   std::vector<StringRef> filesRead() const;
-  /// Whether text came from this regular file, be it as standard input.
-  bool hasRead(llvm::sys::fs::UniqueID file) const;
+  /// No text may come from this regular file, be it as standard input.
+  void addOutput(llvm::sys::fs::UniqueID file, StringRef path) {
+    inputs->outputs.push_back({file, path.str()});
+  }
+  /// The path of the output that a file is; empty for none.
+  StringRef outputOf(uint32_t file) const { return files[file].output; }
 
   StringRef text(uint32_t file) const {
     return files[file].buffer->getBuffer();
@@ -110,7 +115,7 @@ public:
 
 private:
   struct File {
-    std::string name;
+    std::string name, output;
     std::unique_ptr<llvm::MemoryBuffer> buffer;
     uint32_t base = 0;
     bool isRead = false; ///< From the file system.

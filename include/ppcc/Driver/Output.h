@@ -14,15 +14,17 @@ struct OutputFile {
 
 /// Writes files, or none when one of them cannot be, or when a `write` reports
 /// an error; `-` is `out`. Regular files are replaced once all is written,
-/// links to them and their modes are kept. Refused are files that `sources` has
-/// read, that the user may not write to, and two that are one. Errors after a
-/// report.
-ExitCode writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
-                      const SourceManager &sources, DiagnosticEngine &diags);
+/// links to them and their modes are kept. Refused are files that the user may
+/// not write to, and two that are one. Errors after a report.
 ExitCode writeOutputs(ArrayRef<OutputFile> files, raw_ostream &out,
                       Session &session);
 ExitCode writeOutput(StringRef path, raw_ostream &out, Session &session,
                      function_ref<void(raw_ostream &)> write);
+
+/// Before work for outputs: reports those that cannot be written, and has the
+/// session refuse to read them. An empty path is none. False after a report.
+bool prepareOutputs(ArrayRef<StringRef> paths, raw_ostream &out,
+                    Session &session);
 
 /// Whether two outputs, or an output and an input, are one file or stream, of
 /// which one would be lost; `-` is `out`.
