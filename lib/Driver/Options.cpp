@@ -429,6 +429,9 @@ static void addFormatOptions(OptionParser &parser, Options &options) {
   });
 }
 
+/// Those of programs for all values of a parameter.
+constexpr std::array<StringRef, 2> familyFormats = {"json", "cpp"};
+
 /// Declares what says what is written.
 static void addOutputOptions(OptionParser &parser, BuildOptions &options) {
   addOutput(parser, options.output);
@@ -448,7 +451,8 @@ static void addOutputOptions(OptionParser &parser, BuildOptions &options) {
       });
   parser.value("--for", "NAME", options.free,
                "Write one program for all values of this parameter, proven for "
-               "each (json, cpp, ir)");
+               "each (" +
+                   llvm::join(familyFormats, ", ") + ")");
 }
 
 /// The same, of what fewer ask for.
@@ -478,13 +482,14 @@ static std::string findConflict(const BuildOptions &options) {
     return "--output is where --timeline draws";
   const Instrumentation &watch = request.passes.instrumentation;
   if (!options.free.empty() &&
-      (!llvm::is_contained({"json", "cpp"}, options.emit) || options.timeline ||
+      (!llvm::is_contained(familyFormats, options.emit) || options.timeline ||
        !options.depfile.empty() || request.rolled || options.noFamilies ||
        !request.passes.passes.empty() || request.passes.verifiesEach ||
        watch.printAfterAll || !watch.printAfter.empty() ||
        !watch.print.ranks.empty() || watch.print.microbatches))
-    return "--for writes one file of --emit=json or cpp and chooses passes and "
-           "messages itself; it draws nothing";
+    return "--for writes one file of --emit=" +
+           llvm::join(familyFormats, " or ") +
+           " and chooses passes and messages itself; it draws nothing";
   return "";
 }
 
