@@ -107,6 +107,16 @@ def test_rows_that_only_their_rank_reads_are_compared(tmp_path: Path, rank: int)
     spawn.run(run_parts, 4, str(tmp_path), rank)
 
 
+def run_part_of_other_size(rank: int, path: str) -> None:
+    with pytest.raises(UsageError, match="the program is for 4 ranks, but the process group has 2"):
+        Runtime(ppcc.Program.load(path, rank=rank + 1), {rank: Plain()}, loss_fn=loss_fn)
+
+
+def test_parts_of_programs_of_other_sizes_are_refused(tmp_path: Path) -> None:
+    ppcc.compile("one_f_one_b", P=4, M=4).save(tmp_path / "program.json")
+    spawn.run(run_part_of_other_size, 2, str(tmp_path / "program.json"))
+
+
 def run_sizes(rank: int) -> None:
     program = ppcc.compile("one_f_one_b", P=2 + rank, M=4)
     with pytest.raises(UsageError, match="rank 0 has the program one_f_one_b.* but rank 1 has one_f_one_b"):

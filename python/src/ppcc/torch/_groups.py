@@ -96,7 +96,9 @@ def check_same_program(program: Program, group: dist.ProcessGroup | None) -> Non
                 f"rank 0 has {name} for the transports {', '.join(found[0][2])}, but rank {rank} for {', '.join(transports)}"
             )
     with together(group):
-        if len(found) == program.num_ranks and not program._is_of([fingerprint for *_, fingerprint in found]):
+        if not program._is_of([fingerprint for *_, fingerprint in found]):
+            if len(found) != program.num_ranks:
+                raise UsageError(f"the program is for {program.num_ranks} ranks, but the process group has {len(found)}")
             raise UsageError(
                 f"the rows of {program.name} have changed since the compiler wrote the digest {program._stated_digest}: compile it "
                 "again, or load it without `rank`"
