@@ -322,7 +322,7 @@ def run_accumulated(rank: int, texts: list[str]) -> None:
         mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
         runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[TIE])
         batch, target = make_batch(program.num_microbatches)
-        for steps in (2, 1):  # Gradients that are set to zero are not those of the step before.
+        for steps in (2, 1, 2):  # Gradients that are set to zero are not those of the step before.
             doubled(wanted, program.num_microbatches, steps, 1 / program.num_microbatches)
             for _ in range(steps):
                 runtime.step(batch, target=target)
@@ -350,6 +350,16 @@ def test_steps_add_to_gradients_that_were_summed() -> None:
     programs += [compiled("one_f_one_b", [], P=RANKS, M=4), compiled("zero_bubble_v", [], P=RANKS, M=4)]
     spawn.run(run_accumulated, RANKS, [program.json for program in programs])
     spawn.run(run_accumulated_sums, RANKS)
+
+
+def test_sums_may_not_be_changed_before_a_step_adds_to_them() -> None:
+    modules: list[Any] = make_stages(2, Plain)
+    runtime = Runtime(ppcc.compile_source(BOTH_HERE % ("", "")), dict(enumerate(modules)), loss_fn=loss_fn, tied=[TIE])
+    batch, target = make_batch(4)
+    runtime.step(batch, target=target)
+    modules[1].inner.weight.grad *= 0.5
+    with pytest.raises(UsageError, match="gradients that an earlier step summed were changed and not set to zero"):
+        runtime.step(batch, target=target)
 
 
 class Counting(Plain):

@@ -11,7 +11,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from .._program import Action, Pipe, Program
 from ._channels import Channels
@@ -20,7 +19,7 @@ from ._fsdp import ShardedStage, check_root, is_sharded
 from ._groups import Groups
 from ._inputs import BatchSplitter, Inputs, parameter_names
 from ._messages import first_early_receive, acknowledged_by
-from ._reductions import Reductions, Tie
+from ._reductions import GradientState, Reductions, Tie
 from ._shapes import TensorInfo, check_plain, tensor_spec, infer
 from ._unsupported_stages import check_slices, check_stage
 from ._streams import Streams
@@ -56,7 +55,7 @@ class RuntimeConfig:
     has_optimizer: bool
     shapes: Mapping[Any, Sequence[Tensor]] | None
     dynamic: bool
-    summed: dict[nn.Parameter, StorageWeakRef] = field(default_factory=dict)
+    summed: dict[nn.Parameter, GradientState] = field(default_factory=dict)
     """See Reductions."""
 
     def all_agree(self, yes: bool, *, with_outside_groups: bool = False) -> bool:

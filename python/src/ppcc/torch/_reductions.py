@@ -22,6 +22,9 @@ StageKey = tuple[int, int]
 Tie = Mapping[int, str]
 """The name of a shared weight in each of its stages; negative stages count from the last."""
 
+GradientState = tuple[StorageWeakRef, int]
+"""The memory of a gradient, and its version."""
+
 
 @dataclass(slots=True)
 class _Reduction:
@@ -60,13 +63,13 @@ class Reductions:
         outside: Mapping[str, dist.ProcessGroup],
         mean: bool,
         sharded: Collection[StageKey] = (),
-        summed: dict[nn.Parameter, StorageWeakRef] | None = None,
+        summed: dict[nn.Parameter, GradientState] | None = None,
         by_actions: bool = True,
         make_equal: bool = True,
     ) -> None:
         """`unreplicated` are stages without replicas. `outside` are groups that are not part of the program, by name; gradients
         are averaged over them with `mean`, else summed, but not those of `sharded` stages. `summed` are weights of earlier steps whose
-        gradients, if they still have this memory, are copies of a sum that another one keeps. Without `by_actions` finish() sums all
+        gradients, if their state is still this, are copies of a sum that another one keeps. Without `by_actions` finish() sums all
         gradients; without `make_equal` the initial weights are not changed."""
         self._program = program
         self._rank = rank
@@ -89,6 +92,8 @@ class Reductions:
             if _is_outside(action.kind):
                 self._outside_stages.setdefault(_group_name(action.kind), set()).update({(action.pipe.index, action.stage)} & stage_keys)
         self._reduced: set[tuple[str, StageKey]] = set()
+        self._copied: list[nn.Parameter] = []
+        """Weights whose sum in this step another one has, too."""
         self._in_flight = AsyncReducer()
         with groups.raise_on_all_ranks():
             self._find_weights()
@@ -98,18 +103,33 @@ class Reductions:
     def start(self, *, trains: bool) -> None:
         """Resets the state, also after a step that failed.
 
-        Gradients that earlier steps summed are kept in one place only, so that a sum to which this step adds is not counted twice.
+        Gradients that earlier steps summed are kept in one place only, so that a sum to which this step adds is not counted twice;
+        raises UsageError if they were changed since.
         """
         self._in_flight = AsyncReducer()
         self._reduced.clear()
         for found in self._reductions:
             found.missing = {stage_key for stage_key in found.stage_keys if stage_key in self._modules}
         self._find_weights()
+        self._copied.clear()
         if trains:
-            for weight, storage in self._summed.items():
-                if weight.grad is not None and _storage(weight) == storage:
-                    _gradient(weight).zero_()
-            self._summed.clear()
+            self._keep_one()
+
+    def _keep_one(self) -> None:
+        changed: list[Tensor] = []
+        for weight, (storage, version) in self._summed.items():
+            if weight.grad is not None and _state(weight)[0] == storage:
+                gradient = _gradient(weight)
+                if gradient._version == version:
+                    gradient.zero_()
+                else:
+                    changed.append(gradient)
+        self._summed.clear()
+        if changed and bool(torch.stack([gradient.any() for gradient in changed]).any()):
+            raise UsageError(
+                "gradients that an earlier step summed were changed and not set to zero: change them after the last step that adds to "
+                "them, and pass reduce_grads=False to the others"
+            )
 
     def has_final_reductions(self) -> bool:
         """Whether there are gradients that no action of the program sums."""
@@ -125,6 +145,7 @@ class Reductions:
             if found.kind is None and self._rank in found.ranks:
                 self._reduce(found)
         self._in_flight.wait()
+        self._summed.update((weight, _state(weight)) for weight in self._copied)
 
     def wait(self) -> None:
         """Waits for the reductions that have started."""
@@ -292,12 +313,12 @@ class Reductions:
         gradients, group = list(map(_gradient, weights)), self._outside[name]
         size = dist.get_world_size(group) if self._mean else 1
         if not self._mean and dist.get_rank(group) > 0:
-            self._summed.update((weight, _storage(weight)) for weight in weights)
+            self._copied += weights
         self._in_flight.begin(group, gradients, lambda gradient: None if size == 1 else gradient.div_(size))
 
     def _reduce(self, found: _Reduction) -> None:
         trained = [list(map(_gradient, weights)) for weights in found.weights if weights[0].requires_grad]
-        self._summed.update((weight, _storage(weight)) for weight in self._copies(found) if weight.requires_grad)
+        self._copied += [weight for weight in self._copies(found) if weight.requires_grad]
         self._in_flight.wait_for([gradient for gradients in trained for gradient in gradients])
         for first, *others in trained:
             for other in others:
@@ -330,8 +351,9 @@ def _broadcast(tensor: Tensor, root: int, group: dist.ProcessGroup) -> None:
     local.copy_(whole)
 
 
-def _storage(weight: nn.Parameter) -> StorageWeakRef:
-    return StorageWeakRef(_gradient(weight).untyped_storage())  # type: ignore[no-untyped-call]
+def _state(weight: nn.Parameter) -> GradientState:
+    gradient = _gradient(weight)
+    return StorageWeakRef(gradient.untyped_storage()), gradient._version  # type: ignore[no-untyped-call]
 
 
 def _gradient(weight: nn.Parameter) -> Tensor:
