@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 from torchtitan.distributed import pipeline_parallel
 
 from ._program import Program
+from .torch._check import replaced
 from .torch._errors import UsageError
 from .torch._interop import load_torch_runtime
 from .torch._unsupported_stages import check_slices
@@ -104,12 +104,16 @@ def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.
         # torchtitan divides by the number of tokens itself, and wraps stages in FSDP whether there are replicas or not.
         return load_torch_runtime(program, stages, fsdp=not gathers, loss_fn=scalar_loss, scale_grads=False, **rest)
 
+    replacements: dict[str, Callable[..., Any]] = {
+        "_get_pipeline_metadata": metadata,
+        "_get_pp_rank_to_stage_indices_mapping": local_stages,
+        "_build_pipeline_schedule": schedule,
+    }
+
     def pipelining(*given: Any, **named: Any) -> Any:
-        with (
-            mock.patch.object(pipeline_parallel, "_get_pipeline_metadata", metadata),
-            mock.patch.object(pipeline_parallel, "_get_pp_rank_to_stage_indices_mapping", local_stages),
-            mock.patch.object(pipeline_parallel, "_build_pipeline_schedule", schedule),
-        ):
+        if missing := [name for name in replacements if not hasattr(pipeline_parallel, name)]:
+            raise UsageError(f"this version of torchtitan has no `{missing[0]}`: use 0.3")
+        with replaced(pipeline_parallel, replacements):
             return own(*given, **named)
 
     return pipelining

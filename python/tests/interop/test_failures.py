@@ -140,10 +140,10 @@ def test_a_backward_that_throws_ends_all_ranks() -> None:
 
 
 def third_forward(program: ppcc.Program, rank: int) -> str:
-    """Of the rank's first stage, as the program has it; sharded stages have one to find shapes before."""
+    """Of the rank's first stage, as the program has it."""
     (_, stage), *_ = program.local_stages(rank)
     forwards = [action for action in program.actions[rank] if action.op == "F" and action.stage == stage]
-    return str(forwards[1 if is_sharded(program) else 2])
+    return str(forwards[2])
 
 
 @pytest.mark.parametrize("name", [info.name for info in ppcc.schedules() if has_ranks(info) and info.name not in ELSEWHERE])

@@ -72,7 +72,7 @@ class Growing(nn.Module):
 
 def test_shapes_must_stay() -> None:
     runtime = Runtime(alone(V=2), {0: Growing(), 1: nn.Linear(2, 2)}, loss_fn=loss_fn)
-    refused("0F0: returned float32[4, 2], but float32[2, 2] is expected", lambda: runtime.step(torch.zeros(4, 2), target=torch.zeros(4, 2)))
+    refused("0F1: returned float32[4, 2], but float32[2, 2] is expected", lambda: runtime.step(torch.zeros(4, 2), target=torch.zeros(4, 2)))
 
 
 def test_outputs_must_be_tensors() -> None:

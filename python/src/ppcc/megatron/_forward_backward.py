@@ -28,7 +28,7 @@ from ..torch._stash import graph_placeholder
 from ..torch._messages import Edge, Messages
 from ..torch._reductions import Reductions
 from ..torch._shapes import TensorInfo
-from ..torch._unsupported_stages import UNSUPPORTED_WRAPPERS, check_graph, check_slices, check_stage, record_forward
+from ..torch._unsupported_stages import UNSUPPORTED_WRAPPERS, ForwardRecord, check_graph, check_slices, check_stage
 from ._data import Microbatches
 from ._grad_sync import GradSync, accumulate_in_main, hook_maker
 from ._placement import Placement, Programs
@@ -450,7 +450,7 @@ class _Step:
             input_tensor = received.detach().requires_grad_(not self.forward_only)
         is_first = self._started[chunk] == 0
         cuts = self.plan.has_split_backward and not self.config.delay_wgrad_compute and chunk not in self.plan.looked_at and not self.forward_only
-        with record_forward() if cuts else contextlib.nullcontext() as seen:
+        with ForwardRecord() if cuts else contextlib.nullcontext() as seen:
             output, tokens = self._forward_step(action, chunk, input_tensor, is_first)
         if seen is not None and isinstance(output, Tensor):
             check_graph(seen, [output], [input_tensor], list(self.chunks[chunk].parameters()), f"stage {stage}")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import importlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from torch.distributed.pipelining import schedules
@@ -158,7 +160,7 @@ def _trace_single(schedule: Any, rank: int) -> str:
         "_wait_batch_p2p": lambda *given: None,
         "_wait_and_release_fwd_send": lambda *given: None,
     }
-    with _replaced(own):
+    with replaced(schedules, own):
         runs._step_microbatches()
     return " ".join(stage.cells)
 
@@ -197,14 +199,19 @@ class _Stage:
         pass
 
 
+_replacement = threading.Lock()
+
+
 @contextmanager
-def _replaced(own: dict[str, Callable[..., Any]]) -> Iterator[None]:
-    before = {name: getattr(schedules, name) for name in own if hasattr(schedules, name)}
-    vars(schedules).update({name: own[name] for name in before})
-    try:
-        yield
-    finally:
-        vars(schedules).update(before)
+def replaced(module: ModuleType, own: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
+    """A context in which functions of a module are others; one thread at a time."""
+    with _replacement:
+        before = {name: getattr(module, name) for name in own if hasattr(module, name)}
+        vars(module).update({name: own[name] for name in before})
+        try:
+            yield
+        finally:
+            vars(module).update(before)
 
 
 # Other systems, which may not be installed.

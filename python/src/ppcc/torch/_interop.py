@@ -17,7 +17,7 @@ from .._program import Program
 from ._errors import UsageError
 from ._fsdp import check_root, is_sharded
 from ._groups import check_same_program, together
-from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, check_graph, check_no_nested_backward, check_slices, check_stage, record_forward
+from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, ForwardRecord, check_graph, check_no_nested_backward, check_slices, check_stage
 
 _UNSUPPORTED_WRAPPERS = UNSUPPORTED_WRAPPERS | {"DistributedDataParallel": f"PyTorch knows it around a whole stage, with B: wrap the stage, and {USE_FULL_BACKWARD}"}
 
@@ -90,7 +90,7 @@ def _check_first_graph(stage: Any, label: str, has_split_backward: bool) -> None
     run = stage.forward_maybe_with_nosync
 
     def first(*given: Any, **named: Any) -> Any:
-        with record_forward() as seen:
+        with ForwardRecord() as seen:
             result = run(*given, **named)
         outputs = [tensor for tensor in tree_leaves(result) if isinstance(tensor, Tensor) and tensor.requires_grad]
         if outputs:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.distributed._functional_collectives import AsyncCollectiveTensor
 from torch.distributed.tensor import DTensor
 
 from ._errors import UsageError
-from ._unsupported_stages import check_graph, compiled_stage_message, record_forward
+from ._unsupported_stages import ForwardRecord, check_graph, compiled_stage_message
 
 _DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
 _HEADER = 128
 """The length of a header: the number of tensors, and for each its type, whether it gets a gradient, its number of dimensions and
 their sizes."""
+_CONTAINERS = (dict, list, set, OrderedDict, defaultdict)
+_stance = threading.Lock()
+"""Held while inference changes torch.compile's stance, which is the process's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,15 @@ def as_tensors(value: object, label: str, *, is_read: bool) -> tuple[Tensor, ...
     return tensors
 
 
+def check_real(tensors: Sequence[Tensor], label: str) -> None:
+    """Raises UsageError for a result of infer() that a cache outside of the module has kept."""
+    if any(isinstance(tensor, FakeTensor) for tensor in tensors):
+        raise UsageError(
+            f"{label} returned a FakeTensor: a cache outside of its attributes, such as lru_cache, has kept one from the inference of "
+            "shapes: give the Runtime `shapes`, or fill the cache before the first step"
+        )
+
+
 def check_plain(tensor: Tensor, what: str) -> None:
     """Raises UsageError for a tensor subclass or layout that a message cannot carry."""
     if isinstance(tensor, DTensor):
@@ -117,17 +131,19 @@ def infer(
     is_read: bool = True,
     run_module: bool = False,
 ) -> tuple[TensorInfo, ...]:
-    """Infers the outputs of `module`, without computation or change of state.
+    """Infers the outputs of `module`, without computation; restores attributes, buffers and caches of the module.
 
-    With `really` the module runs on zeros, for modules that communicate; which outputs have gradients is then unknown. Raises
-    UsageError if `has_split_backward` and the autograd graph cannot be split into I and W (not checked with `really`).
+    With `run_module` it runs on zeros, for modules that communicate; which outputs have gradients is then unknown. Raises
+    UsageError if `has_split_backward` and the autograd graph cannot be split into I and W (not checked with `run_module`).
     """
     with (
+        _restored(module, device, has_run=run_module),
         nullcontext() if run_module else FakeTensorMode(allow_non_fake_inputs=True),
         torch.set_grad_enabled(trains and not run_module),
         torch.autograd.graph.saved_tensors_hooks(lambda tensor: None, lambda nothing: nothing),
-        torch.compiler.set_stance("fail_on_recompile" if has_split_backward else "force_eager"),
-        record_forward() as seen,
+        nullcontext() if run_module else _stance,  # Other threads may have to answer what a module sends.
+        nullcontext() if run_module else torch.compiler.set_stance("fail_on_recompile" if has_split_backward else "force_eager"),
+        ForwardRecord() as seen,
     ):
         given = [_zeros(value, device) for value in inputs]
         by_name = {name: _zeros(value, device) for name, value in named.items()}
@@ -141,6 +157,36 @@ def infer(
         if has_split_backward:
             check_graph(seen, outputs, [*given, *by_name.values()], list(module.parameters()), label)
         return tuple(map(TensorInfo.of_type if run_module else TensorInfo.of, outputs))
+
+
+def fork_random(device: torch.device) -> AbstractContextManager[None]:
+    """A context after which the default random number generators of host and device are as before."""
+    if device.type in ("cpu", "meta"):
+        return torch.random.fork_rng([])
+    return torch.random.fork_rng([device], device_type=device.type)
+
+
+@contextmanager
+def _restored(module: nn.Module, device: torch.device, *, has_run: bool) -> Iterator[None]:
+    """Restores what a forward may change: attributes, with the dictionaries, lists and sets in them, buffers, random numbers."""
+    found: list[Any] = [vars(part) for part in module.modules()]
+    found += [value for attributes in found for value in attributes.values() if type(value) in _CONTAINERS]
+    if has_run:  # fully_shard exchanges parameters for others, and knows which ones are there.
+        kept = {id(part._parameters) for part in module.modules()}
+        found = [content for content in found if id(content) not in kept]
+    before = [(content, content.copy()) for content in found]
+    if has_run:
+        clones = {id(buffer): buffer.clone() for buffer in module.buffers()}
+        for part in module.modules():
+            part._buffers.update({name: clones.get(id(buffer)) for name, buffer in part._buffers.items()})
+    try:
+        with fork_random(device) if has_run else nullcontext():
+            yield
+    finally:
+        torch.clear_autocast_cache()
+        for content, values in before:
+            content.clear()
+            content.extend(values) if isinstance(content, list) else content.update(values)
 
 
 def _zeros(value: Any, device: torch.device) -> Any:

@@ -28,8 +28,8 @@ from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, LinkedProgram
 from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
-from ._shapes import TensorInfo, as_tensors
-from ._unsupported_stages import check_graph, record_forward
+from ._shapes import TensorInfo, as_tensors, check_real
+from ._unsupported_stages import ForwardRecord, check_graph
 
 BACKWARDS = ("B", "I", "W")
 STEP_ACTIONS = (*REDUCES, "STEP", "VALIDATE")
@@ -226,11 +226,13 @@ class Step:
         stage_key, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
         given, named = stash.arguments(), self._inputs.named(module, action.microbatch)
         if stage_key not in self._linked.unchecked or not torch.is_grad_enabled():
-            return as_tensors(module(*given, **named), label, is_read=is_read)
-        with record_forward() as record:  # Its shapes were given or come with messages: no forward has been checked yet.
             outputs = as_tensors(module(*given, **named), label, is_read=is_read)
-        check_graph(record, outputs, [*given, *named.values()], list(module.parameters()), label)
-        self._linked.unchecked.discard(stage_key)
+        else:  # Its shapes were given or come with messages: no forward has been checked yet.
+            with ForwardRecord() as record:
+                outputs = as_tensors(module(*given, **named), label, is_read=is_read)
+            check_graph(record, outputs, [*given, *named.values()], list(module.parameters()), label)
+            self._linked.unchecked.discard(stage_key)
+        check_real(outputs, label)
         return outputs
 
     def _infos(self, action: Action, outputs: tuple[Tensor, ...], *, grad: bool) -> tuple[TensorInfo, ...]:

@@ -12,14 +12,14 @@ torch.autograd.grad, which leaves gradients to its caller:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from unittest import mock
 
+import torch
 from torch import Tensor, nn
-from torch.autograd.graph import Node, get_gradient_edge, saved_tensors_hooks
+from torch.autograd.graph import Node, get_gradient_edge
+from torch.overrides import TorchFunctionMode
 
 from .._program import Program
 from ._errors import UsageError
@@ -120,35 +120,33 @@ def _noop_hook(*gradients: Any) -> None:
     pass
 
 
-@dataclass(slots=True)
-class ForwardRecord:
-    """The facts about a forward that check_graph() needs."""
+class ForwardRecord(TorchFunctionMode):
+    """A context that records the facts about the forwards of this thread inside of it that check_graph() needs.
 
-    hooked: set[Node] = field(default_factory=set)
-    """The nodes on whose tensors hooks were registered."""
-    recomputes: bool = False
-    """Whether a checkpoint saved tensors through hooks."""
+    Attributes:
+        hooked: The nodes on whose tensors hooks were registered.
+        recomputes: Whether torch.utils.checkpoint has run a part.
+    """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.hooked: set[Node] = set()
+        self.recomputes = False
 
-@contextmanager
-def record_forward() -> Iterator[ForwardRecord]:
-    """A context that records the forwards inside of it, for check_graph()."""
-    record = ForwardRecord()
-    enter: Any = saved_tensors_hooks.__enter__
-    register: Any = Tensor.register_hook
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if not torch.compiler.is_compiling():
+            if func is Tensor.register_hook:
+                given: list[Any] = [*args, *(kwargs or {}).values()]
+                if given[0].grad_fn is not None and not _is_from(given[1], "torch."):
+                    self.hooked.add(given[0].grad_fn)
+            self.recomputes = self.recomputes or self._is_in_checkpoint()
+        return func(*args, **(kwargs or {}))
 
-    def entered(hooks: saved_tensors_hooks) -> Any:
-        names = [f"{getattr(of, '__module__', '')} {getattr(of, '__qualname__', '')}" for of in (type(hooks), hooks.pack_hook)]
-        record.recomputes |= any("checkpoint" in name.lower() for name in names)
-        return enter(hooks)
-
-    def registered(tensor: Tensor, hook: Callable[..., Any]) -> Any:
-        if tensor.grad_fn is not None and not _is_from(hook, "torch."):
-            record.hooked.add(tensor.grad_fn)
-        return register(tensor, hook)
-
-    with mock.patch.object(saved_tensors_hooks, "__enter__", entered), mock.patch.object(Tensor, "register_hook", registered):
-        yield record
+    def _is_in_checkpoint(self) -> bool:
+        frame = sys._getframe(2)
+        while frame is not None and frame.f_globals.get("__name__") != "torch.utils.checkpoint":
+            frame = frame.f_back  # type: ignore[assignment]
+        return frame is not None
 
 
 def check_graph(

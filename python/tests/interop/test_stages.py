@@ -1,0 +1,188 @@
+"""Stages that keep tensors, change them, or have more weights than they tell: gradients equal those without a pipeline, or the stage
+is refused."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import ppcc
+import pytest
+import torch
+import torch.distributed as dist
+from ppcc.torch import Runtime, StepError, UsageError
+from torch import Tensor, nn
+from torch._subclasses import FakeTensor
+from torch.distributed.fsdp import FSDPModule, fully_shard
+
+from . import spawn
+from .models import TOLERANCE, WIDTH, Plain, loss_fn, make_batch
+
+COUNT = 4
+"""Of microbatches."""
+
+GPIPE = """
+schedule gpipe_of_one(V: int = 2, M: int = 4) {
+  ranks 1; microbatches M; placement loop(V);
+  on rank r {
+    for s in 0 .. V { repeat M { F(s); } }
+    for s in 0 .. V { repeat M { B(V - 1 - s); } }
+  }
+}
+"""
+SPLIT = GPIPE.replace("B(V", "I(V").replace("  }\n}\n", "    for s in 0 .. V { repeat M { W(s); } }\n  }\n}\n")
+
+
+def program_of(source: str, count: int, **options: Any) -> ppcc.Program:
+    return ppcc.compile_source(source, V=count, M=COUNT, **options)
+
+
+def stages_of(*blocks: type[nn.Module]) -> list[nn.Module]:
+    torch.manual_seed(3)
+    return [block().double() for block in blocks]
+
+
+def gradients(modules: Sequence[nn.Module]) -> list[Tensor | None]:
+    return [weight.grad for module in modules for weight in module.parameters()]
+
+
+def train_alone(modules: Sequence[nn.Module], loss: Callable[..., Tensor] = loss_fn) -> None:
+    batch, target = make_batch(COUNT)
+    for x, y in zip(batch.chunk(COUNT), target.chunk(COUNT), strict=True):
+        values: Any = (x,)
+        for module in modules:
+            values = module(*values)
+            values = values if isinstance(values, tuple) else (values,)
+        (loss(values[0], y) / COUNT).backward()
+
+
+def train(source: str, modules: Sequence[nn.Module], *, loss: Any = loss_fn, batch: Tensor | None = None, rules: str = "", **named: Any) -> Runtime:
+    runtime = Runtime(program_of(source, len(modules), **({"rules": rules} if rules else {})), dict(enumerate(modules)), loss_fn=loss)
+    given, target = make_batch(COUNT)
+    runtime.step(given if batch is None else batch, target=target, **named)
+    return runtime
+
+
+def check(source: str, *blocks: type[nn.Module], **options: Any) -> None:
+    modules, wanted = stages_of(*blocks), stages_of(*blocks)
+    train_alone(wanted)
+    train(source, modules, **options)
+    for got, want in zip(gradients(modules), gradients(wanted), strict=True):
+        assert type(got) is Tensor and want is not None
+        assert float((got - want).abs().max()) <= TOLERANCE
+
+
+def refused(reason: str, source: str, *blocks: type[nn.Module], **options: Any) -> None:
+    with pytest.raises(UsageError, match=reason):
+        train(source, stages_of(*blocks), **options)
+
+
+# Inference of shapes.
+
+
+class CachesOnce(Plain):
+    table: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.table is None:
+            self.table = torch.cos(torch.arange(WIDTH, dtype=x.dtype))
+        return super().forward(x * self.table)
+
+
+class CachesInDictionary(Plain):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: dict[int, Tensor] = {}
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[0] not in self.tables:
+            self.tables[x.shape[0]] = torch.cos(torch.arange(WIDTH, dtype=x.dtype))
+        return super().forward(x * self.tables[x.shape[0]])
+
+
+class Averages(Plain):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(WIDTH))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.mean = 0.9 * self.mean + 0.1 * x.detach().mean((0, 1))
+        return super().forward(x - self.mean)
+
+
+@lru_cache
+def table_of(width: int) -> Tensor:
+    return torch.cos(torch.arange(width, dtype=torch.float64))
+
+
+class CachesOutside(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x * table_of(WIDTH))
+
+
+@pytest.mark.parametrize("block", [CachesOnce, CachesInDictionary, Averages])
+def test_inference_of_shapes_leaves_nothing_in_modules(block: type[nn.Module]) -> None:
+    check(GPIPE, block, block)
+
+
+def test_autocast_around_a_step_casts_weights_again() -> None:
+    modules = [module.float() for module in stages_of(Plain, Plain)]
+    batch, target = (tensor.float() for tensor in make_batch(COUNT))
+    runtime = Runtime(program_of(GPIPE, 2), dict(enumerate(modules)), loss_fn=lambda output, wanted: loss_fn(output.float(), wanted))
+    with torch.autocast("cpu", torch.bfloat16):
+        losses = runtime.step(batch, target=target).losses
+    assert type(losses[0]) is Tensor and all(type(gradient) is Tensor for gradient in gradients(modules))
+
+
+def test_tensors_of_inference_in_other_caches_are_refused() -> None:
+    table_of.cache_clear()
+    refused("lru_cache, has kept one from the inference of shapes", GPIPE, CachesOutside, Plain)
+    table_of.cache_clear()
+    table_of(WIDTH)
+    check(GPIPE, CachesOutside, Plain)
+
+
+def run_sharded_statistics(rank: int, source: str) -> None:
+    module, wanted = (nn.Sequential(nn.Flatten(), nn.BatchNorm1d(3 * WIDTH)).double() for _ in range(2))
+    batch, target = (tensor.flatten(1) for tensor in make_batch(COUNT))
+    for x in batch.chunk(COUNT):
+        wanted(x)
+    fully_shard(module, mesh=dist.device_mesh.init_device_mesh("cpu", (1,)))
+    random = torch.get_rng_state()
+    Runtime(program_of(source, 1), {0: module}, loss_fn=loss_fn).step(batch, target=target)
+    assert torch.equal(random, torch.get_rng_state())
+    for (name, buffer), value in zip(module.named_buffers(), wanted.buffers(), strict=True):
+        assert torch.equal(buffer, value), f"{name}: {buffer} and not {value}"
+
+
+@pytest.mark.skipif(not hasattr(FSDPModule, "finalize_backward"), reason="fully_shard: it needs PyTorch 2.15")
+def test_statistics_of_sharded_stages_do_not_count_the_inference() -> None:
+    spawn.run(run_sharded_statistics, 1, GPIPE)
+
+
+def test_two_threads_infer_shapes() -> None:
+    class Slow(Plain):
+        def forward(self, x: Tensor) -> Tensor:
+            if isinstance(x, FakeTensor):
+                time.sleep(self.seconds)
+            return super().forward(x)
+
+    def run(delay: float, seconds: float) -> None:
+        time.sleep(delay)
+        module = Slow().double()
+        module.seconds = seconds  # type: ignore[assignment]
+        train(GPIPE, [module])
+
+    def state() -> tuple[Any, ...]:
+        return Tensor.register_hook, torch.autograd.graph.saved_tensors_hooks.__enter__, torch._dynamo.eval_frame._stance
+
+    before = state()
+    threads = [threading.Thread(target=run, args=times) for times in ((0, 0.4), (0.2, 0.6))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert state() == before
