@@ -186,3 +186,92 @@ def test_two_threads_infer_shapes() -> None:
     for thread in threads:
         thread.join()
     assert state() == before
+
+
+# Gradients that I and W would lose.
+
+
+class Pair(Plain):
+    """Its second output depends on weights alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factors = nn.Parameter(torch.ones(WIDTH))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        return super().forward(x), self.factors * 2
+
+
+class Joins(Plain):
+    def forward(self, x: Tensor, factors: Tensor) -> Tensor:  # type: ignore[override]
+        return super().forward(x) * factors
+
+
+class IgnoresInput(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.row = nn.Parameter(torch.ones(WIDTH))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (self.row * 2).expand(x.shape)
+
+
+class HidesWeight(Plain):
+    """Its factors are no Parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factors = torch.ones(WIDTH, dtype=torch.float64, requires_grad=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x * self.factors)
+
+
+class Shifts(Plain):
+    def forward(self, x: Tensor, *, shift: Tensor) -> Tensor:  # type: ignore[override]
+        return super().forward(x + shift)
+
+
+LOST = r"uses a tensor of shape \[.*\] that requires a gradient, which I and W would lose"
+ALONE = "depends on no output of another stage, so I and W would lose the gradients of its weights"
+
+
+def test_gradients_that_split_backwards_would_lose_are_refused() -> None:
+    refused(f"output 1 of stage 1 .*{ALONE}", SPLIT, Plain, Pair, Joins)
+    refused(f"output 0 of stage 1 .*{ALONE}", SPLIT, Plain, IgnoresInput, Plain)
+    refused(f"stage 1 {LOST}", SPLIT, Plain, HidesWeight, Plain)
+    refused(f"stage 1 {LOST}", SPLIT, Plain, HidesWeight)
+    head = Plain().double()
+    refused(f"the loss of stage 1 {LOST}", SPLIT, Plain, Plain, loss=lambda output, target: loss_fn(head(output), target))
+    shift = torch.zeros_like(make_batch(COUNT)[0]).requires_grad_()
+    refused(f"stage 1 {LOST}", SPLIT, Shifts, Shifts, shift=shift)
+    check(SPLIT, Pair, Joins)  # The first stage's W is the whole backward.
+    for blocks in ([Plain, Pair, Joins], [Plain, IgnoresInput, Plain]):
+        wanted, modules = stages_of(*blocks), stages_of(*blocks)
+        train_alone(wanted)
+        train(GPIPE, modules)
+        for got, want in zip(gradients(modules), gradients(wanted), strict=True):
+            assert got is None or want is None or torch.equal(got, want)
+
+
+def test_split_backwards_reach_what_lies_before_the_pipeline() -> None:
+    found = []
+    for source in (GPIPE, SPLIT):
+        batch = make_batch(COUNT)[0].requires_grad_()
+        train(source, stages_of(Plain, Plain), batch=batch)
+        assert batch.grad is not None
+        found.append(batch.grad)
+    assert torch.equal(*found)
+
+
+def test_a_stage_may_return_its_input() -> None:
+    check(SPLIT, Plain, nn.Identity, Plain)
+
+
+def test_weights_of_the_loss_are_refused() -> None:
+    class Head(Plain):
+        def forward(self, x: Tensor, target: Tensor) -> Tensor:  # type: ignore[override]
+            return loss_fn(super().forward(x), target)
+
+    refused("loss_fn has weights to train", GPIPE, Plain, loss=Head().double())
+    train(GPIPE, stages_of(Plain), loss=Head().double().requires_grad_(False))

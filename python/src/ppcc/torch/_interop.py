@@ -17,7 +17,7 @@ from .._program import Program
 from ._errors import UsageError
 from ._fsdp import check_root, is_sharded
 from ._groups import check_same_program, together
-from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, ForwardRecord, check_graph, check_no_nested_backward, check_slices, check_stage
+from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, ForwardRecord, check_graph, check_leaves, check_no_nested_backward, check_slices, check_stage
 
 _UNSUPPORTED_WRAPPERS = UNSUPPORTED_WRAPPERS | {"DistributedDataParallel": f"PyTorch knows it around a whole stage, with B: wrap the stage, and {USE_FULL_BACKWARD}"}
 
@@ -96,8 +96,9 @@ def _check_first_graph(stage: Any, label: str, has_split_backward: bool) -> None
         if outputs:
             stage.forward_maybe_with_nosync = run
             if has_split_backward:
-                weights = list(stage.submod.parameters())
-                check_graph(seen, outputs, tree_leaves([given, named]), weights, label, recomputes=True)
+                sources, weights = tree_leaves([given, named]), list(stage.submod.parameters())
+                check_graph(seen, outputs, sources, weights, label, recomputes=True)
+                check_leaves(outputs, sources, weights, label, starts_backward=not stage.is_last)
             elif hasattr(stage, "_stage_meta"):  # From 2.15 on it runs backwards to find shapes.
                 check_no_nested_backward(outputs, label)
         return result

@@ -83,6 +83,8 @@ class LinkedProgram:
         """The stages whose backward is I and W."""
         self.unchecked = set(self.split)
         """The stages whose autograd graph has not been checked yet."""
+        self.unchecked_losses = set(self.split)
+        """The stages whose loss, if they have one, has not been checked yet."""
         with setup.groups.raise_on_all_ranks():
             self.modules = self._assign()
             self._check(performed)
@@ -182,6 +184,8 @@ class LinkedProgram:
         has_last = any(not pipe.readers(stage) for pipe, stage in program.local_stages(self.rank))
         if program.has_backward and setup.loss_fn is None and has_last:
             raise UsageError(f"rank {self.rank} has a last stage, which needs a loss_fn")
+        if program.has_backward and isinstance(setup.loss_fn, nn.Module) and any(weight.requires_grad for weight in setup.loss_fn.parameters()):
+            raise UsageError("loss_fn has weights to train, which the Runtime would neither reduce nor clip: make it a part of the last stage")
 
     def check_stages(self) -> None:
         """Raises UsageError for modules that cannot be trained as stages."""
@@ -317,6 +321,7 @@ class LinkedProgram:
                 f"stage {stage}",
                 trains=self.program.has_backward,
                 has_split_backward=stage_key in self.split,
+                reads_stages=bool(sources),
                 is_read=bool(pipe.readers(stage)),
                 run_module=run_module,
             )

@@ -16,7 +16,7 @@ from torch.distributed._functional_collectives import AsyncCollectiveTensor
 from torch.distributed.tensor import DTensor
 
 from ._errors import UsageError
-from ._unsupported_stages import ForwardRecord, check_graph, compiled_stage_message
+from ._unsupported_stages import ForwardRecord, check_graph, check_leaves, compiled_stage_message
 
 _DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
 _HEADER = 128
@@ -128,6 +128,7 @@ def infer(
     *,
     trains: bool,
     has_split_backward: bool = False,
+    reads_stages: bool = True,
     is_read: bool = True,
     run_module: bool = False,
 ) -> tuple[TensorInfo, ...]:
@@ -155,7 +156,9 @@ def infer(
             raise UsageError(f"{label} does not take {', '.join(map(str, inputs))}: {error}") from error
         outputs = as_tensors(result, label, is_read=is_read)
         if has_split_backward:
-            check_graph(seen, outputs, [*given, *by_name.values()], list(module.parameters()), label)
+            sources, weights = given if reads_stages else [], list(module.parameters())
+            check_graph(seen, outputs, sources, weights, label)
+            check_leaves(outputs, sources, weights, label, starts_backward=is_read)
         return tuple(map(TensorInfo.of_type if run_module else TensorInfo.of, outputs))
 
 

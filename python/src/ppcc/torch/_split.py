@@ -38,8 +38,8 @@ def backward_input(
         return lambda: backward([output for output, _ in pairs], [gradient for _, gradient in pairs])
     roots, root_gradients = [output for output, _ in pairs], [gradient for _, gradient in pairs]
     if _SPLITS_RIGHT:
-        # It detaches the roots in place, which views do not allow.
-        roots = [root.clone() if root._is_view() else root for root in roots]
+        # It detaches the roots in place, which views do not allow; inputs that are outputs have to stay inputs.
+        roots = [root.clone() if root._is_view() or root.is_leaf else root for root in roots]
         _, groups = stage_backward_input(roots, root_gradients, sources, iter(weights))
         return lambda: _finish(weights, groups)
     # Twice through the graph, which is dearer, but right.

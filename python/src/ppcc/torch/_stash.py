@@ -43,6 +43,10 @@ class Stash:
         """The inputs that are tensors."""
         return [value for value in self.arguments() if isinstance(value, Tensor)]
 
+    def received(self) -> list[Tensor]:
+        """The inputs that other stages have computed."""
+        return [tensor for source in sorted(self.inputs) if source >= 0 for tensor in self.inputs[source]]
+
     def ready(self, action: Action) -> Stash:
         """Returns itself for an action that reads it; raises UsageError while it is offloaded."""
         if self.offloaded is not None and self.offloaded.is_offloaded:

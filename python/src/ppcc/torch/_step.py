@@ -29,7 +29,7 @@ from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
 from ._shapes import TensorInfo, as_tensors, check_real
-from ._unsupported_stages import ForwardRecord, check_graph
+from ._unsupported_stages import ForwardRecord, check_graph, check_leaves
 
 BACKWARDS = ("B", "I", "W")
 STEP_ACTIONS = (*REDUCES, "STEP", "VALIDATE")
@@ -217,7 +217,7 @@ class Step:
             stash.infos = self._infos(action, outputs, grad=not recomputed)
             for edge in edges_from(pipe, stage, microbatch):
                 self._messages.put(edge, tuple(map(_leaf, outputs, stash.infos)))
-            outputs = self._finish(action, outputs)
+            outputs = self._finish(action, stash, outputs)
         if not recomputed:
             stash.outputs = outputs
 
@@ -230,7 +230,9 @@ class Step:
         else:  # Its shapes were given or come with messages: no forward has been checked yet.
             with ForwardRecord() as record:
                 outputs = as_tensors(module(*given, **named), label, is_read=is_read)
-            check_graph(record, outputs, [*given, *named.values()], list(module.parameters()), label)
+            sources, weights = stash.received(), list(module.parameters())
+            check_graph(record, outputs, sources, weights, label)
+            check_leaves(outputs, sources, weights, label, starts_backward=is_read)
             self._linked.unchecked.discard(stage_key)
         check_real(outputs, label)
         return outputs
@@ -253,18 +255,21 @@ class Step:
             raise UsageError(f"rank {self._linked.rank}, {action}: returned a tensor that requires a gradient, unlike in the first step")
         return expected if self._trains else infos
 
-    def _finish(self, action: Action, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def _finish(self, action: Action, stash: Stash, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """At the last stage, records outputs if they are kept, and returns the scaled loss, if there is one, in their place."""
         if not self._linked.is_last(action.pipe, action.stage):
             return outputs
         if self._keeps_outputs:
             self._outputs[self._key(action)] = tuple(tensor.detach() for tensor in outputs)
-        setup, targets = self._setup, self._inputs.targets
+        setup, targets, stage_key = self._setup, self._inputs.targets, (action.pipe.index, action.stage)
         if setup.loss_fn is None or targets is None:
             return outputs
         loss = setup.loss_fn(outputs[0] if len(outputs) == 1 else outputs, targets[action.microbatch])  # type: ignore[arg-type]
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must return a tensor with one element")
+        if torch.is_grad_enabled() and stage_key in self._linked.unchecked_losses:
+            check_leaves([loss], stash.received(), list(self._module(action).parameters()), f"the loss of stage {action.stage}")
+            self._linked.unchecked_losses.discard(stage_key)
         self._losses[self._key(action)] = loss.detach()
         if setup.scale_grads:
             loss = loss / self._linked.program.num_microbatches
@@ -309,7 +314,7 @@ class Step:
     def _backward_input(self, action: Action) -> None:
         stash = self._stashes[self._key(action)].ready(action)
         gradients = self._output_gradients(action, stash)
-        stash.weights = _split.backward_input(self._module(action), stash.tensors(), stash.outputs, gradients)
+        stash.weights = _split.backward_input(self._module(action), stash.received(), stash.outputs, gradients)
         self._send_input_gradients(action, stash)
 
     def _backward_weight(self, action: Action) -> None:
@@ -323,7 +328,7 @@ class Step:
         stash = self._stashes[self._key(action)].ready(action)
         assert stash.random is not None
         with torch.enable_grad(), stash.random.restored():
-            stash.outputs = self._finish(action, self._call(action, stash))
+            stash.outputs = self._finish(action, stash, self._call(action, stash))
 
     def _release_output(self, action: Action) -> None:
         for edge in edges_from(action.pipe, action.stage, action.microbatch):

@@ -172,6 +172,31 @@ def check_graph(
             )
 
 
+def check_leaves(
+    outputs: Sequence[Tensor], inputs: Sequence[Any], weights: Sequence[nn.Parameter], label: str, *, starts_backward: bool = True
+) -> None:
+    """Raises UsageError for gradients that I and W would lose: of other leaves than inputs and weights, or of outputs that depend on no
+    input, if the backward starts from them. If no input requires a gradient, W runs the whole backward."""
+    reaches_input = {_leaf(tensor) for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad}
+    if not reaches_input:
+        return
+    known = reaches_input | {_leaf(weight) for weight in weights if weight.requires_grad}
+    for node in _topological_order([_leaf(tensor) for tensor in outputs if tensor.requires_grad]):
+        if type(node).__name__ == "AccumulateGrad" and node not in known:
+            raise UsageError(
+                f"{label} uses a tensor of shape {list(node.variable.shape)} that requires a gradient, which I and W would lose, since it is "  # type: ignore[attr-defined]
+                f"no output of another stage and not in parameters() of the stage: make it one of them, detach() it, or {USE_FULL_BACKWARD}"
+            )
+        if any(next_node in reaches_input for next_node, _ in node.next_functions):
+            reaches_input.add(node)
+    for number, tensor in enumerate(outputs if starts_backward else ()):
+        if tensor.requires_grad and _leaf(tensor) not in reaches_input:
+            raise UsageError(
+                f"output {number} of {label} requires a gradient, but depends on no output of another stage, so I and W would lose the "
+                f"gradients of its weights: compute it from an input, detach() it, or {USE_FULL_BACKWARD}"
+            )
+
+
 def check_no_nested_backward(outputs: Sequence[Tensor], label: str) -> None:
     """Raises UsageError for a graph with a nested backward: PyTorch's runtime runs it again to infer shapes, which adds to gradients."""
     if any(map(_runs_nested_backward, _topological_order([tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]))):
