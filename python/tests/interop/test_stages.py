@@ -275,3 +275,68 @@ def test_weights_of_the_loss_are_refused() -> None:
 
     refused("loss_fn has weights to train", GPIPE, Plain, loss=Head().double())
     train(GPIPE, stages_of(Plain), loss=Head().double().requires_grad_(False))
+
+
+# Recomputation.
+
+
+class OwnGenerator(Plain):
+    def __init__(self) -> None:
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept = torch.ones_like(x) if isinstance(x, FakeTensor) else torch.rand(x.shape, generator=self.generator, dtype=x.dtype)
+        return super().forward(x) * kept
+
+
+class Halves(Plain):
+    """In place."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x if isinstance(x, FakeTensor) else x.mul_(0.5))
+
+
+class Drops(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.dropout(super().forward(x), 0.5)
+
+
+@pytest.mark.parametrize("block", [OwnGenerator, Halves])
+def test_a_recomputation_with_other_results_is_refused(block: type[nn.Module]) -> None:
+    refused("0R0: computes other results than the forward that it repeats", GPIPE, block, Plain, rules="recompute")
+
+
+def test_a_recomputation_repeats_random_numbers() -> None:
+    torch.manual_seed(4)
+    modules = stages_of(Drops, Plain)
+    train(GPIPE, modules)
+    repeated = stages_of(Drops, Plain)
+    train(GPIPE, repeated, rules="recompute")
+    for got, want in zip(gradients(repeated), gradients(modules), strict=True):
+        assert got is not None and want is not None and torch.equal(got, want)
+
+
+def test_the_loss_is_computed_once_with_recomputation() -> None:
+    calls = []
+
+    def counted(output: Tensor, target: Tensor) -> Tensor:
+        calls.append(output.requires_grad)
+        return loss_fn(output, target)
+
+    check(GPIPE, Plain, Plain, rules="recompute", loss=counted)
+    assert calls == [True] * COUNT
+
+
+@pytest.mark.parametrize("rules", ["", "recompute"])
+def test_weights_that_are_trained_later_need_new_shapes(rules: str) -> None:
+    modules = stages_of(Plain, Plain)
+    modules[0].requires_grad_(False)
+    runtime = train(GPIPE, modules, rules=rules)
+    modules[0].requires_grad_(True)
+    batch, target = make_batch(COUNT)
+    with pytest.raises(UsageError, match=r"unlike in the first step: let all ranks call reset_shapes\(\)"):
+        runtime.step(batch, target=target)
+    runtime.reset_shapes()
+    runtime.step(batch, target=target)
+    assert all(gradient is not None for gradient in gradients(modules))

@@ -83,6 +83,8 @@ class LinkedProgram:
         """The stages whose backward is I and W."""
         self.unchecked = set(self.split)
         """The stages whose autograd graph has not been checked yet."""
+        self.unrepeated = set() if "R" in setup.handlers else {(action.pipe.index, action.stage) for action in self.actions if action.op == "R"}
+        """The recomputed stages whose forward has not been compared with its repetition yet."""
         self.unchecked_losses = set(self.split)
         """The stages whose loss, if they have one, has not been checked yet."""
         with setup.groups.raise_on_all_ranks():

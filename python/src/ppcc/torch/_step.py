@@ -22,7 +22,7 @@ from .._deprecated import Renamed
 from .._program import Action
 from . import _split
 from ._errors import UsageError
-from ._stash import Stash, OffloadedTensors, RandomState
+from ._stash import Stash, OffloadedTensors, RandomState, repeats
 from ._inputs import Inputs
 from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, LinkedProgram
 from ._messages import Messages, edges_from
@@ -203,7 +203,7 @@ class Step:
             assert self._inputs.args is not None
             inputs = {-1: self._inputs.args[microbatch]}
         stash = Stash(inputs, (), (), on_side=self._setup.streams is not None and self._setup.streams.on_side)
-        recomputed = key in self._linked.keys_of["R"]
+        recomputed = self._trains and key in self._linked.keys_of["R"]
         if self._trains:
             if sharded := self._linked.sharded.get(stage_key):
                 sharded.before_forward()
@@ -215,11 +215,15 @@ class Step:
         with torch.set_grad_enabled(self._trains and not recomputed), saving_hooks:
             outputs = self._call(action, stash)
             stash.infos = self._infos(action, outputs, grad=not recomputed)
+            if recomputed and stage_key in self._linked.unrepeated:
+                self._linked.unrepeated.discard(stage_key)
+                stash.repeated = outputs
             for edge in edges_from(pipe, stage, microbatch):
                 self._messages.put(edge, tuple(map(_leaf, outputs, stash.infos)))
-            outputs = self._finish(action, stash, outputs)
-        if not recomputed:
-            stash.outputs = outputs
+            if self._keeps_outputs and self._linked.is_last(pipe, stage):
+                self._outputs[key] = tuple(tensor.detach() for tensor in outputs)
+            if not recomputed:
+                stash.outputs = self._loss(action, stash, outputs)
 
     def _call(self, action: Action, stash: Stash) -> tuple[Tensor, ...]:
         module, label = self._module(action), f"stage {action.stage}"
@@ -252,22 +256,18 @@ class Step:
             found, wanted = (", ".join(map(str, of)) for of in (infos, expected))
             raise UsageError(f"rank {self._linked.rank}, {action}: returned {found}, but {wanted} is expected")
         if grad and any(info.has_gradient and not wanted.has_gradient for info, wanted in zip(infos, expected, strict=True)):
-            raise UsageError(f"rank {self._linked.rank}, {action}: returned a tensor that requires a gradient, unlike in the first step")
+            raise UsageError(f"rank {self._linked.rank}, {action}: returned a tensor that requires a gradient, unlike in the first step: let all ranks call reset_shapes()")
         return expected if self._trains else infos
 
-    def _finish(self, action: Action, stash: Stash, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """At the last stage, records outputs if they are kept, and returns the scaled loss, if there is one, in their place."""
-        if not self._linked.is_last(action.pipe, action.stage):
-            return outputs
-        if self._keeps_outputs:
-            self._outputs[self._key(action)] = tuple(tensor.detach() for tensor in outputs)
+    def _loss(self, action: Action, stash: Stash, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Returns the outputs; at a last stage the scaled loss, if there is one, in their place."""
         setup, targets, stage_key = self._setup, self._inputs.targets, (action.pipe.index, action.stage)
-        if setup.loss_fn is None or targets is None:
+        if not self._linked.is_last(action.pipe, action.stage) or setup.loss_fn is None or targets is None:
             return outputs
         loss = setup.loss_fn(outputs[0] if len(outputs) == 1 else outputs, targets[action.microbatch])  # type: ignore[arg-type]
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must return a tensor with one element")
-        if torch.is_grad_enabled() and stage_key in self._linked.unchecked_losses:
+        if self._trains and stage_key in self._linked.unchecked_losses:
             check_leaves([loss], stash.received(), list(self._module(action).parameters()), f"the loss of stage {action.stage}")
             self._linked.unchecked_losses.discard(stage_key)
         self._losses[self._key(action)] = loss.detach()
@@ -328,7 +328,15 @@ class Step:
         stash = self._stashes[self._key(action)].ready(action)
         assert stash.random is not None
         with torch.enable_grad(), stash.random.restored():
-            stash.outputs = self._finish(action, stash, self._call(action, stash))
+            outputs = self._call(action, stash)
+            self._infos(action, outputs, grad=True)
+            if not repeats(stash.repeated, outputs):
+                raise UsageError(
+                    f"rank {self._linked.rank}, {action}: computes other results than the forward that it repeats: a recomputed stage may not "
+                    "change inputs or what it reads, nor have random numbers from other generators than PyTorch's default ones"
+                )
+            stash.repeated = ()
+            stash.outputs = self._loss(action, stash, outputs)
 
     def _release_output(self, action: Action) -> None:
         for edge in edges_from(action.pipe, action.stage, action.microbatch):
