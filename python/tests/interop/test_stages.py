@@ -340,3 +340,57 @@ def test_weights_that_are_trained_later_need_new_shapes(rules: str) -> None:
     runtime.reset_shapes()
     runtime.step(batch, target=target)
     assert all(gradient is not None for gradient in gradients(modules))
+
+
+# Memory that a stage uses again.
+
+
+class Reuses(Plain):
+    """Its second output is a buffer that it fills again for each microbatch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.zeros(2, 3, WIDTH))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        mask: Any = self.mask
+        return super().forward(x), mask.copy_((x.detach() > 0).double())
+
+
+class ChangesSaved(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.exp(super().forward(x)).add_(1)
+
+
+class ReusesSaved(Plain):
+    """Its backward needs a buffer, which the next microbatch changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.zeros(2, 3, WIDTH))
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask: Any = self.mask
+        return super().forward(x) * mask.copy_((x.detach() > 0).double())
+
+
+CHANGED = "was changed in place: let the stage compute a new tensor"
+
+
+def run_reused(rank: int, text: str) -> None:
+    batch, target = make_batch(COUNT)
+    module = stages_of(Reuses, Joins)[rank]
+    with pytest.raises((UsageError, StepError), match=f"an output of a stage that the next stage has not got yet, .*{CHANGED}"):
+        Runtime(ppcc.Program.from_json(text), {rank: module}, loss_fn=loss_fn).step(batch, target=target)
+
+
+def test_an_output_that_changes_before_it_is_read_is_refused() -> None:
+    refused(f"an output of a stage that the next stage has not got yet, .*{CHANGED}", GPIPE, Reuses, Joins)
+    spawn.run(run_reused, 2, ppcc.compile("gpipe", P=2, M=COUNT).json)
+
+
+@pytest.mark.parametrize("block", [ChangesSaved, ReusesSaved])
+def test_offloaded_tensors_may_not_change(block: type[nn.Module]) -> None:
+    refused(f"a tensor that the backward needs, .*{CHANGED}", GPIPE, block, Plain, rules="offload")
+    with pytest.raises(StepError, match="modified by an inplace operation"):
+        train(GPIPE, stages_of(block, Plain))

@@ -19,6 +19,7 @@ from .._program import Action, Program
 from ._errors import UsageError
 from ._failures import JOIN_TIMEOUT, abort_groups
 from ._groups import Groups
+from ._shapes import OUTPUT, check_unchanged
 
 _STREAMS = frozenset(("rendezvous", "stream", "stream-per-peer", "stream-per-edge"))
 
@@ -29,10 +30,14 @@ class Message:
 
     tensors: tuple[Tensor, ...]
     works: list[dist.Work]
+    versions: tuple[int, ...] = ()
+    """The versions of tensors that are sent."""
 
     def wait(self) -> tuple[Tensor, ...]:
         for work in self.works:
             work.wait()
+        if self.versions:
+            check_unchanged(self.tensors, self.versions, OUTPUT)
         return self.tensors
 
     def has_ended(self) -> bool:
@@ -133,7 +138,7 @@ class _DeviceOutbox:
 
     def put(self, message: Message) -> None:
         while self._in_flight and self._in_flight[0].has_ended():
-            self._in_flight.popleft()
+            self._in_flight.popleft().wait()
         self._in_flight.append(message)
 
     def finish(self) -> None:

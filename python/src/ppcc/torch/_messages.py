@@ -12,7 +12,7 @@ from torch import Tensor
 from .._program import Action, Pipe, Program
 from ._channels import Channels, Message, sends
 from ._errors import UsageError
-from ._shapes import TensorInfo
+from ._shapes import OUTPUT, TensorInfo, check_unchanged, versions_of
 
 Edge = tuple[int, int, int, int]
 """Pipe, from stage, to stage, microbatch."""
@@ -45,7 +45,7 @@ class Messages:
         self._device = device
         self._receive_specs = specs_of
         self._headers = headers
-        self._here: dict[Edge, tuple[Tensor, ...]] = {}
+        self._here: dict[Edge, tuple[tuple[Tensor, ...], tuple[int, ...]]] = {}
         self._arriving: dict[Edge, tuple[Message, Sequence[TensorInfo]]] = {}
         self._announced: dict[int, deque[tuple[Edge, Message]]] = defaultdict(deque)
         self._announcer: dict[Edge, int] = {}
@@ -54,12 +54,12 @@ class Messages:
 
     def put(self, edge: Edge, tensors: tuple[Tensor, ...]) -> None:
         """Stores a result for the stage at the other end; the send takes it from here."""
-        self._here[edge] = tensors
+        self._here[edge] = tensors, versions_of(tensors)
 
     def take(self, edge: Edge) -> tuple[Tensor, ...]:
         """Waits for the tensors of an edge. Those that get a gradient back require grad."""
         if edge in self._here:
-            return self._here.pop(edge)
+            return self._take_unchanged(edge)
         while edge not in self._arriving:
             self._post_announced(self._announcer[edge])
         message, infos = self._arriving.pop(edge)
@@ -83,7 +83,7 @@ class Messages:
         ]
         posted = self._channels.post([(*sends(action), own) for action, own in zip(item, tensors, strict=True)])
         for action, edge, own, room, works in zip(item, edges, tensors, rooms, posted, strict=True):
-            self._keep(action, edge, Message(own, works), room)
+            self._keep(action, edge, Message(own, works, versions_of(own) if action.kind.is_send else ()), room)
 
     def acknowledge(self, edge: Edge) -> None:
         """Frees a result that was sent, when the answer to it has arrived."""
@@ -105,7 +105,12 @@ class Messages:
             message.wait()
 
     def _take_outgoing(self, edge: Edge) -> tuple[Tensor, ...]:
-        return tuple(tensor.detach().contiguous() for tensor in self._here.pop(edge))
+        return tuple(tensor.detach().contiguous() for tensor in self._take_unchanged(edge))
+
+    def _take_unchanged(self, edge: Edge) -> tuple[Tensor, ...]:
+        tensors, versions = self._here.pop(edge)
+        check_unchanged(tensors, versions, OUTPUT)
+        return tensors
 
     def _keep(self, action: Action, edge: Edge, message: Message, infos: Sequence[TensorInfo]) -> None:
         if not action.kind.is_send:
@@ -125,11 +130,11 @@ class Messages:
             self._announced[peer].append((edge, self._header_message(peer, TensorInfo.empty_header(), headers, dist.irecv)))
             self._announcer[edge] = peer
             return
-        infos = list(map(TensorInfo.of, self._here[edge]))
+        infos = list(map(TensorInfo.of, self._here[edge][0]))
         tensors = self._take_outgoing(edge)
         self._header_sends.append(self._header_message(peer, TensorInfo.header(infos), headers, dist.isend))
         (works,) = self._channels.post([(True, peer, tensors)])
-        self._keep(action, edge, Message(tensors, works), ())
+        self._keep(action, edge, Message(tensors, works, versions_of(tensors)), ())
 
     def _header_message(
         self, peer: int, header: Tensor, headers: dist.ProcessGroup, post: Callable[..., dist.Work | None]

@@ -22,6 +22,7 @@ _DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, t
 _HEADER = 128
 """The length of a header: the number of tensors, and for each its type, whether it gets a gradient, its number of dimensions and
 their sizes."""
+OUTPUT = "an output of a stage that the next stage has not got yet"
 _CONTAINERS = (dict, list, set, OrderedDict, defaultdict)
 _stance = threading.Lock()
 """Held while inference changes torch.compile's stance, which is the process's."""
@@ -100,6 +101,18 @@ def check_real(tensors: Sequence[Tensor], label: str) -> None:
             f"{label} returned a FakeTensor: a cache outside of its attributes, such as lru_cache, has kept one from the inference of "
             "shapes: give the Runtime `shapes`, or fill the cache before the first step"
         )
+
+
+def versions_of(tensors: Sequence[Tensor]) -> tuple[int, ...]:
+    """How often tensors were changed in place."""
+    return tuple(0 if tensor.is_inference() else tensor._version for tensor in tensors)
+
+
+def check_unchanged(tensors: Sequence[Tensor], versions: tuple[int, ...], what: str) -> None:
+    """Raises UsageError if a tensor was changed in place since it had these versions."""
+    for tensor, found, version in zip(tensors, versions_of(tensors), versions, strict=True):
+        if found != version:
+            raise UsageError(f"{what}, of shape {list(tensor.shape)}, was changed in place: let the stage compute a new tensor, or return a clone()")
 
 
 def check_plain(tensor: Tensor, what: str) -> None:

@@ -13,7 +13,7 @@ from torch.distributed.tensor import DTensor
 
 from .._program import Action
 from ._errors import UsageError
-from ._shapes import TensorInfo, fork_random
+from ._shapes import TensorInfo, check_unchanged, fork_random, versions_of
 from ._streams import Streams
 
 
@@ -125,6 +125,9 @@ class OffloadedTensors:
                 self._inputs.append((tensor, part))
                 tensor.data = _empty_like(tensor)
         for block in self._blocks.values():
+            for alias in block.aliases:
+                alias.tensor()
+            block.aliases.clear()
             block.offload(self._streams)
         self.is_offloaded = True
 
@@ -143,11 +146,13 @@ class OffloadedTensors:
             for block in self._blocks.values():
                 block.wait_copy(self._streams)
 
-    def _pack(self, tensor: Tensor) -> Tensor | _Part:
+    def _pack(self, tensor: Tensor) -> _Alias | _Part:
+        alias = _Alias(tensor, versions_of([tensor]))
         if not _is_plain(tensor) or _address(tensor) in self._stays:
-            return tensor
+            return alias
         # A block keeps its memory, so that the address stands for it.
         block = self._blocks.setdefault(_address(tensor), _Block(_bytes(tensor)))
+        block.aliases.append(alias)
         return _Part(block, tensor.dtype, int(tensor.storage_offset()), tensor.size(), tensor.stride())
 
 
@@ -156,6 +161,7 @@ class _Block:
 
     def __init__(self, content: Tensor) -> None:
         self.content = content
+        self.aliases: list[_Alias] = []
         self._device = content.device
         self._there: Any = None
 
@@ -190,8 +196,20 @@ class _Part:
         return _over(self.block.content, self.dtype, self.offset, self.size, self.stride)
 
 
-def _unpack(saved: Tensor | _Part) -> Tensor:
-    return saved.tensor() if isinstance(saved, _Part) else saved
+@dataclass(slots=True, frozen=True)
+class _Alias:
+    """A tensor that is kept as it is. Autograd compares no versions where there are hooks."""
+
+    kept: Tensor
+    versions: tuple[int, ...]
+
+    def tensor(self) -> Tensor:
+        check_unchanged([self.kept], self.versions, "a tensor that the backward needs")
+        return self.kept
+
+
+def _unpack(saved: _Alias | _Part) -> Tensor:
+    return saved.tensor()
 
 
 def _is_plain(tensor: Tensor) -> bool:
