@@ -394,3 +394,29 @@ def test_offloaded_tensors_may_not_change(block: type[nn.Module]) -> None:
     refused(f"a tensor that the backward needs, .*{CHANGED}", GPIPE, block, Plain, rules="offload")
     with pytest.raises(StepError, match="modified by an inplace operation"):
         train(GPIPE, stages_of(block, Plain))
+
+
+# Evaluation.
+
+
+def test_evaluation_leaves_frozen_parts_as_they_are() -> None:
+    class Frozen(Plain):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.drop = nn.BatchNorm1d(3), nn.Dropout()
+
+        def forward(self, x: Tensor) -> Tensor:
+            assert not (self.drop.training or self.norm.training)
+            return self.norm(super().forward(x))  # type: ignore[no-any-return]
+
+    module = Frozen().double()
+    module.norm.eval()
+    module.drop.eval()
+    runtime = Runtime(program_of(GPIPE, 1), {0: module}, loss_fn=loss_fn)
+    batch, target = make_batch(COUNT)
+    runtime.eval(batch, target=target)
+    assert [part.training for part in (module, module.inner, module.norm, module.drop)] == [True, True, False, False]
+    module.training = False
+    module.norm.train()
+    runtime.eval(batch, target=target)
+    assert [part.training for part in (module, module.norm, module.drop)] == [False, True, False]

@@ -424,11 +424,11 @@ def _find_device(device: torch.device | str | None, stages: Mapping[Any, nn.Modu
 
 @contextmanager
 def _evaluating(modules: Any) -> Iterator[None]:
-    training = [module for module in modules if module.training]
-    for module in training:
+    training = [part for module in modules for part in module.modules() if part.training]
+    for module in modules:
         module.eval()
     try:
         yield
     finally:
-        for module in training:
-            module.train()
+        for part in training:
+            part.training = True
