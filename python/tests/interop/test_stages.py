@@ -3,8 +3,10 @@ is refused."""
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -394,6 +396,29 @@ def test_offloaded_tensors_may_not_change(block: type[nn.Module]) -> None:
     refused(f"a tensor that the backward needs, .*{CHANGED}", GPIPE, block, Plain, rules="offload")
     with pytest.raises(StepError, match="modified by an inplace operation"):
         train(GPIPE, stages_of(block, Plain))
+
+
+def test_a_failed_step_frees_its_activations() -> None:
+    kept: list[weakref.ref[Tensor]] = []
+
+    class Fails(Plain):
+        def forward(self, x: Tensor) -> Tensor:
+            output = super().forward(x)
+            if not isinstance(x, FakeTensor):
+                kept.append(weakref.ref(output))
+                if len(kept) == COUNT:
+                    raise ValueError("enough")
+            return output
+
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(StepError, match="enough") as caught:
+            train(GPIPE, [Fails().double()])
+        del caught
+        assert not [one for one in kept if one() is not None]
+    finally:
+        gc.enable()
 
 
 # Evaluation.

@@ -91,7 +91,7 @@ class Step:
         self._losses: dict[Key, Tensor] = {}
         self._outputs: dict[Key, tuple[Tensor, ...]] = {}
         self._messages = Messages(
-            linked.channels, self._setup.device, self._receive_specs, linked.headers, answered=trains, acknowledges=linked.acknowledges
+            linked.channels, self._setup.device, partial(_receive_specs, linked, trains), linked.headers, answered=trains, acknowledges=linked.acknowledges
         )
 
     def run(self) -> StepResult:
@@ -408,17 +408,16 @@ class Step:
         valid = self._setup.all_agree(bool(valid), with_outside_groups=True)
         self.result.optimizer_stepped = self._optimizer.commit_or_roll_back(valid)
 
-    # Messages.
 
-    def _receive_specs(self, action: Action) -> Sequence[TensorInfo]:
-        """Dtypes and shapes of the tensors of a receive."""
-        assert action.peer is not None
-        forward = action.peer < action.stage
-        infos = self._linked.shapes[action.pipe.index, action.peer if forward else action.stage]
-        if forward and self._trains:
-            return infos
-        wanted = infos if forward else [info for info in infos if info.has_gradient]
-        return [replace(info, has_gradient=False) for info in wanted]
+def _receive_specs(linked: LinkedProgram, trains: bool, action: Action) -> Sequence[TensorInfo]:
+    """Dtypes and shapes of the tensors of a receive. No method, lest a step and its messages wait for the cyclic collector."""
+    assert action.peer is not None
+    forward = action.peer < action.stage
+    infos = linked.shapes[action.pipe.index, action.peer if forward else action.stage]
+    if forward and trains:
+        return infos
+    wanted = infos if forward else [info for info in infos if info.has_gradient]
+    return [replace(info, has_gradient=False) for info in wanted]
 
 
 def _leaf(tensor: Tensor, info: TensorInfo) -> Tensor:
