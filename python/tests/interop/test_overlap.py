@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import ppcc
@@ -202,3 +205,25 @@ def test_halves_inherit_autocast_and_grad_mode() -> None:
     found.clear()
     interleave(look, look)
     assert found[0] == found[1] and found[0][:3] == (True, False, False)
+
+
+def test_two_threads_interleave_one_after_another() -> None:
+    steps: list[str] = []
+
+    def half(name: str) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(3):
+                steps.append(name)
+                time.sleep(0.02)
+                yield_to_other()
+
+        return run
+
+    threads = [threading.Thread(target=interleave, args=(half(f"F of {name}"), half(f"B of {name}")), daemon=True) for name in "xy"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+    assert [name[-1] for name in steps] in (["x"] * 6 + ["y"] * 6, ["y"] * 6 + ["x"] * 6)
+    assert [name[0] for name in steps] == ["F", "B"] * 6

@@ -78,6 +78,8 @@ class _Handoff:
 
 _helper = ThreadPoolExecutor(1, "ppcc-overlap")
 _handoff: _Handoff | None = None
+_interleaves = threading.Lock()
+"""Held by the thread whose handoff it is: backwards run in threads that PyTorch shares."""
 
 
 def _thread_state() -> Callable[[], AbstractContextManager[None]]:
@@ -123,6 +125,11 @@ def interleave(forward: Callable[[], None], backward: Callable[[], None]) -> Non
         forward ends
         backward ends
     """
+    with _interleaves:
+        _interleave(forward, backward)
+
+
+def _interleave(forward: Callable[[], None], backward: Callable[[], None]) -> None:
     global _handoff
     _handoff = handoff = _Handoff()
     thread_state = _thread_state()
@@ -137,10 +144,9 @@ def interleave(forward: Callable[[], None], backward: Callable[[], None]) -> Non
     except _OtherHalfFailed:
         pass  # The exception of the backward is raised below.
     finally:
-        error = other.exception()
+        other.exception()  # Waits.
         _handoff = None
-    if error is not None:
-        raise error
+    other.result()
 
 
 def yield_to_other() -> None:
