@@ -1,7 +1,6 @@
 #include "Metrics.h"
 
 #include "Fit.h"
-#include "Memory.h"
 #include "ppcc/Analysis/Report/Activations.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
 
@@ -51,14 +50,25 @@ template <class Get> static auto unlessOverflow(Get get) {
   return result;
 }
 
-/// Calls `visit(pipe, from, to)` for the messages of a microbatch of each pipe.
-template <class Visit>
-static void forEachMessageEdge(const Head &head, Visit visit) {
-  forEachEdge(head.pipes, [&](PipeId pipe, StageId from, StageId to) {
-    if (head.rankOfStage(pipe, from) != head.rankOfStage(pipe, to) &&
-        (head.hasBackward || from < to))
-      visit(pipe, from, to);
-  });
+/// What a message from a stage to another holds, where somebody says it, and it
+/// is the same for all microbatches.
+static std::optional<Amount> bytesOf(const Program &program, PipeId pipe,
+                                     StageId from, StageId to) {
+  const CostModel &costs = program.costs();
+  if (costs.has({Cost::Scale, Cost::ScaleBytes}))
+    return std::nullopt;
+  StageId low = std::min(from, to), high = std::max(from, to);
+  for (const CostSetting &setting : llvm::reverse(costs.settings))
+    if (setting.what == Cost::Bytes && !setting.link &&
+        setting.pipe.value_or(pipe) == pipe)
+      return setting.values.size() == 1 ? setting.values.front()
+                                        : setting.values[low.value];
+  for (const EdgeTensors &edge : program.pipe(pipe).tensors)
+    if (edge.from == low && edge.to == high)
+      if (auto bytes = edge.bytes(/*isGradient=*/to < from);
+          bytes && *bytes <= amount::max / amount::unit)
+        return *bytes * amount::unit;
+  return std::nullopt;
 }
 
 /// The messages of all microbatches, of which pipes have so many, and their
@@ -68,7 +78,11 @@ static void countMessages(const Family &family,
                           const Program &sample, Metrics &metrics) {
   Affine messages;
   std::optional<Affine> bytes = Affine();
-  forEachMessageEdge(sample.head(), [&](PipeId pipe, StageId from, StageId to) {
+  const Head &head = sample.head();
+  forEachEdge(head.pipes, [&](PipeId pipe, StageId from, StageId to) {
+    if (head.rankOfStage(pipe, from) == head.rankOfStage(pipe, to) ||
+        (!head.hasBackward && to < from))
+      return;
     Affine count = pipes[pipe.value].count;
     auto size = bytesOf(sample, pipe, from, to);
     messages = messages + count;

@@ -5,7 +5,6 @@
 #include "ppcc/Basic/Diagnostics/Prove.h"
 
 #include "Evidence.h"
-#include "Memory.h"
 #include "Metrics.h"
 #include "Model.h"
 #include "Ranges.h"
@@ -77,7 +76,7 @@ class Prover {
 public:
   Prover(const ProveRequest &request, Session &session, const Checked &checked,
          uint32_t param, Proof &proof)
-      : request(request), session(session), module(checked.module),
+      : request(request), module(checked.module),
         schedule(*checked.selection.schedule), param(param), proof(proof),
         compiler(request, session, checked) {
     hasWhile = llvm::any_of(module.blocks,
@@ -592,30 +591,43 @@ private:
              Location());
       return true;
     }
-    Excess excess = excessOf(program, *memoryDeltas, costs);
-    if (excess.over) {
-      auto [rank, peak] = *excess.over;
+    int64_t splitAt = 0; // The n from which on a rank fits, or does not.
+    // A rank that holds too much for all n, and how much: the most.
+    std::optional<std::pair<proof::Affine, uint32_t>> over;
+    for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
+      for (proof::Affine peak :
+           proof::peaksOf(program.ranks[rank], (*memoryDeltas)[rank])) {
+        proof::Affine left = memoryBudgetOf(costs, rank) - peak;
+        bool fits = left.c >= 0;
+        int64_t n = fits && left.n < 0    ? left.c / -left.n + 1
+                    : !fits && left.n > 0 ? -*floorDiv(left.c, left.n)
+                                          : 0;
+        if (n > 0 && n <= program.last)
+          splitAt = splitAt == 0 ? n : std::min(splitAt, n);
+        if (!fits && left.n <= 0 &&
+            (!over || std::pair(peak.n, peak.c) >
+                          std::pair(over->first.n, over->first.c)))
+          over = {peak, rank};
+      }
+    if (over) {
+      auto [peak, rank] = *over;
       Amount limit = *MemoryModel(sample).limitOf(RankId(rank));
+      peak = peak + (limit - memoryBudgetOf(costs, rank));
       addRange(task.family, 0, Verdict::Invalid,
-               fmt::format("rank {} holds {}, above its limit of {}", rank,
-                           formula(task.family,
-                                   peak + (limit - memoryBudgetOf(costs, rank)),
-                                   amount::unit)
-                               .text(request.free),
-                           amount::format(limit)),
+               fmt::format(
+                   "rank {} holds {}, above its limit of {}", rank,
+                   formula(task.family, peak, amount::unit).text(request.free),
+                   amount::format(limit)),
                Location());
-      return true;
+    } else if (splitAt != 0) {
+      handleOutcome(task, {.kind = Outcome::Kind::CaseSplit,
+                           .value = splitAt,
+                           .hints = task.hints,
+                           .place = {},
+                           .why = "memory is limited",
+                           .program = {}});
     }
-    if (excess.splitAt != 0) {
-      handleOutcome(task, Outcome{Outcome::Kind::CaseSplit,
-                                  excess.splitAt,
-                                  task.hints,
-                                  {},
-                                  "memory is limited",
-                                  {}});
-      return true;
-    }
-    return false;
+    return over || splitAt != 0;
   }
 
   void foundCycle(const Task &task, const proof::Template &program,
@@ -642,7 +654,6 @@ private:
   }
 
   const ProveRequest &request;
-  Session &session;
   const sema::Module &module;
   const sema::Schedule &schedule;
   const uint32_t param;
