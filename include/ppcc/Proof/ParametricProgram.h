@@ -17,7 +17,14 @@ struct ResidueFamily {
                                           ///< head's are those of 1.
 
   /// The value of a parameter as a function of n, where that changes it.
-  std::optional<Affine> paramFormula(size_t param) const;
+  std::optional<Affine> paramFormula(size_t param) const {
+    int64_t first, second;
+    if (secondParams.empty() ||
+        !llvm::to_integer(secondParams[param].value, second) ||
+        !llvm::to_integer(head.params()[param].value, first) || first == second)
+      return std::nullopt;
+    return Affine{2 * first - second, second - first};
+  }
 };
 
 /// Numbers from..to of one remainder, of which one thing is said.
