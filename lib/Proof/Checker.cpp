@@ -105,7 +105,7 @@ public:
     for (uint32_t rank = 0; rank != positions.size(); ++rank)
       for (uint32_t row = 0; row != program.ranks[rank].size(); ++row)
         if (infoOf(rank, row).isSend() &&
-            !matchingMessagesOf(
+            !forEachMatchingMessage(
                 rank, row, [&](Event recv, const Domain &domain) {
                   if (!isZero(positions[rank][row] -
                                   substitute(positions[recv.rank][recv.row],
@@ -163,7 +163,48 @@ public:
   bool forEachInput(uint32_t rank, uint32_t row,
                     function_ref<void(const Event &, const Domain &, StageId)>
                         visit) const override {
-    return inputsOf(rank, row, visit);
+    const Row &at = rowAt(rank, row);
+    const Pipe &pipe = head.pipes[at.pipe.value];
+    const KindInfo &info = infoOf(rank, row);
+    bool known = true;
+    auto read = [&](StageId source, uint8_t slotBit, int64_t moved = 0) {
+      bool viaMessage = transport && isRemote(pipe, source, at.stage);
+      known &= forEachProducer(
+          rank, row,
+          find(viaMessage ? Role::Receives : Role::Produces, at.pipe, source,
+               viaMessage ? at.stage : noStage, slotBit),
+          [&](const Event &event, const Domain &domain) {
+            visit(event, domain, source);
+          },
+          moved);
+    };
+    for (uint8_t slotBit : slotsIn(info.needs))
+      read(at.stage, slotBit);
+    for (uint8_t slotBit : slotsIn(info.defines)) {
+      for (StageId source : sourcesOf(pipe, at.stage, slotBit))
+        read(source, slotBit);
+      if (pipe.slices == 1 || !(slotBit & slot::crossStage))
+        continue;
+      Affine place = at.microbatch - program.pipes[at.pipe.value].first;
+      if (place.n % pipe.slices != 0 || place.j % pipe.slices != 0)
+        return false;
+      int64_t slice = *floorMod(place.c, pipe.slices);
+      bool isOutput = slotBit == slot::Output;
+      if (slice != (isOutput ? 0 : pipe.slices - 1))
+        read(at.stage, slotBit, isOutput ? -1 : 1);
+    }
+    return known;
+  }
+
+  bool forEachMatchingMessage(uint32_t rank, uint32_t row,
+                              Visit visit) const override {
+    const KindInfo &info = infoOf(rank, row);
+    auto [from, to] = endpointsOf(rank, row);
+    return forEachProducer(rank, row,
+                           find(info.isSend() ? Role::Receives : Role::Sends,
+                                rowAt(rank, row).pipe, from, to,
+                                info.mainSlot()),
+                           visit);
   }
   bool forEachSendProducer(uint32_t rank, uint32_t row,
                            Visit visit) const override {
@@ -171,10 +212,6 @@ public:
     const Sequence *rows = find(Role::Produces, at.pipe, at.stage, noStage,
                                 infoOf(rank, row).mainSlot());
     return rows && rows->find(at.microbatch, fullDomain(rank, row), visit);
-  }
-  bool forEachMatchingMessage(uint32_t rank, uint32_t row,
-                              Visit visit) const override {
-    return matchingMessagesOf(rank, row, visit);
   }
 
   bool isCycle(ArrayRef<Event> cycle, int64_t from) const override {
@@ -382,18 +419,6 @@ private:
                               });
   }
 
-  /// The same for the other end of a message.
-  template <class Visit>
-  bool matchingMessagesOf(uint32_t rank, uint32_t row, Visit visit) const {
-    const KindInfo &info = infoOf(rank, row);
-    auto [from, to] = endpointsOf(rank, row);
-    return forEachProducer(rank, row,
-                           find(info.isSend() ? Role::Receives : Role::Sends,
-                                rowAt(rank, row).pipe, from, to,
-                                info.mainSlot()),
-                           visit);
-  }
-
   // ---- Who waits for whom ----
 
   /// Calls `visit` for all that the start and the end of an item wait for.
@@ -427,7 +452,7 @@ private:
             whenReady(source, domain);
           });
       if (info.isCompute())
-        known &= inputsOf(
+        known &= forEachInput(
             rank, row,
             [&](const Event &source, const Domain &domain, StageId from) {
               bool isNear = transport || source.rank == rank;
@@ -447,11 +472,11 @@ private:
           find(Role::Produces, at.pipe, at.stage, noStage, info.mainSlot()),
           dependsOn(start, Wait::None));
     if (isCollective || info.isRecv())
-      known &= matchingMessagesOf(rank, item,
-                                  [&](Event other, const Domain &domain) {
-                                    other.isEnd = !isCollective;
-                                    dependsOn(end, Wait::Own)(other, domain);
-                                  });
+      known &= forEachMatchingMessage(
+          rank, item, [&](Event other, const Domain &domain) {
+            other.isEnd = !isCollective;
+            dependsOn(end, Wait::Own)(other, domain);
+          });
     // A receive makes room, `capacity` messages earlier on the lane.
     auto lane = receives.find({rank, peerOf(at)});
     if (info.isSend() && transport->sendWait == SendWait::Capacity &&
@@ -459,42 +484,6 @@ private:
       known &=
           lane->second.find(positions[rank][item] - transport->capacity,
                             fullDomain(rank, item), dependsOn(end, Wait::None));
-    return known;
-  }
-
-  /// Calls `visit(event, domain, stage)` for all that a compute action reads.
-  template <class Visit>
-  bool inputsOf(uint32_t rank, uint32_t row, Visit visit) const {
-    const Row &at = rowAt(rank, row);
-    const Pipe &pipe = head.pipes[at.pipe.value];
-    const KindInfo &info = infoOf(rank, row);
-    bool known = true;
-    auto read = [&](StageId source, uint8_t slotBit, int64_t moved = 0) {
-      bool viaMessage = transport && isRemote(pipe, source, at.stage);
-      known &= forEachProducer(
-          rank, row,
-          find(viaMessage ? Role::Receives : Role::Produces, at.pipe, source,
-               viaMessage ? at.stage : noStage, slotBit),
-          [&](const Event &event, const Domain &domain) {
-            visit(event, domain, source);
-          },
-          moved);
-    };
-    for (uint8_t slotBit : slotsIn(info.needs))
-      read(at.stage, slotBit);
-    for (uint8_t slotBit : slotsIn(info.defines)) {
-      for (StageId source : sourcesOf(pipe, at.stage, slotBit))
-        read(source, slotBit);
-      if (pipe.slices == 1 || !(slotBit & slot::crossStage))
-        continue;
-      Affine place = at.microbatch - program.pipes[at.pipe.value].first;
-      if (place.n % pipe.slices != 0 || place.j % pipe.slices != 0)
-        return false;
-      int64_t slice = *floorMod(place.c, pipe.slices);
-      bool isOutput = slotBit == slot::Output;
-      if (slice != (isOutput ? 0 : pipe.slices - 1))
-        read(at.stage, slotBit, isOutput ? -1 : 1);
-    }
     return known;
   }
 
