@@ -24,52 +24,39 @@ static Claim claimOf(const ProvenRange &range, StringRef firstTransport,
     return claim;
   }
   auto evidence = std::make_shared<Evidence>(*range.evidence);
-  auto isAccepted = [&, all = Certificate()] {
-    return faultOf(claim, all).empty();
-  };
-  auto setWitnesses = [&](ArrayRef<OrderWitness> witnesses) {
+  claim.evidence = evidence;
+  auto isAccepted = [&](ArrayRef<OrderWitness> witnesses, bool fits,
+                        bool isTimed) {
     evidence->orderWitnesses = witnesses;
     claim.transports.clear();
     for (const OrderWitness &one : witnesses)
       claim.transports.push_back(one.transport);
+    claim.fits = fits;
+    claim.makespan = isTimed ? range.makespan : std::nullopt;
+    claim.makespanTransport = firstTransport;
+    return faultOf(claim, Certificate()).empty();
   };
-  claim.evidence = evidence;
-  setWitnesses({});
+  bool isLimited = !evidence->model->costs.limits.empty(),
+       isTimed = range.makespan && evidence->times;
+  // All of it, or what remains of it.
+  const std::vector<OrderWitness> &all = range.evidence->orderWitnesses;
   if (!isValid) {
     evidence->withMessages = {};
     evidence->times = std::nullopt;
-    if (!isAccepted())
+    if (!isAccepted({}, false, false))
       claim.evidence = nullptr;
-    return claim;
-  }
-  // All of it, or what remains of it.
-  setWitnesses(range.evidence->orderWitnesses);
-  claim.fits = !evidence->model->costs.limits.empty();
-  if (range.makespan && evidence->times) {
-    claim.makespan = range.makespan;
-    claim.makespanTransport = firstTransport;
-  }
-  if (!isAccepted()) {
-    claim.fits = false;
-    claim.makespan = std::nullopt;
+  } else if (!isAccepted(all, isLimited, isTimed)) {
     std::vector<OrderWitness> good;
-    for (const OrderWitness &one : range.evidence->orderWitnesses) {
-      setWitnesses(one);
-      if (isAccepted())
+    for (const OrderWitness &one : all)
+      if (isAccepted(one, false, false))
         good.push_back(one);
-    }
-    setWitnesses(good);
+    bool fits = isLimited && isAccepted(good, true, false);
+    if (!isAccepted(good, fits, isTimed))
+      isAccepted(good, fits, false);
     if (good.empty()) {
       claim.evidence = nullptr;
       claim.verdict = verdictName(Verdict::Undecided);
-      return claim;
     }
-    claim.fits = !evidence->model->costs.limits.empty();
-    claim.fits &= isAccepted();
-    if (range.makespan && evidence->times)
-      claim.makespan = range.makespan;
-    if (!isAccepted())
-      claim.makespan = std::nullopt;
   }
   if (!claim.makespan)
     evidence->times = std::nullopt;
