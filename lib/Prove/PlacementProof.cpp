@@ -48,9 +48,7 @@ public:
       return false;
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
       before.push_back(predecessorsOf(program.ranks[rank]));
-    if (!isSweep && !checkArrivals())
-      return false;
-    return checkItems() && checkAscending();
+    return checkMessages() && checkItems() && checkAscending();
   }
 
 private:
@@ -64,11 +62,6 @@ private:
   }
   uint32_t rankOf(const Row &row, StageId stage) const {
     return head.rankOfStage(row.pipe, stage).value;
-  }
-  uint32_t itemOf(uint32_t rank, uint32_t row) const {
-    while (rowAt(rank, row).joined)
-      --row;
-    return row;
   }
   template <class Holds> bool everyRow(bool ofMessages, Holds holds) const {
     for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
@@ -272,7 +265,9 @@ private:
     return divide(x, 2, never);
   }
 
-  bool checkArrivals() const {
+  /// Whether both ends of a message have noted the same, and it comes when they
+  /// did.
+  bool checkMessages() const {
     // Whether the streams of both ranks, and the producer, say when it comes.
     auto arrivalCheck = [&](uint32_t rank, uint32_t row) {
       const Row &at = rowAt(rank, row);
@@ -289,30 +284,36 @@ private:
                      last.domain);
       return begins;
     };
+    std::vector<const FittedValues *> shared = {&at, &producer};
+    if (!isSweep)
+      shared.insert(shared.end(), {&slack, &arrival});
     return everyRow(true, [&](uint32_t rank, uint32_t row) {
-      MaximumCheck begins = arrivalCheck(rank, row);
       bool isSend = infoOf(rowAt(rank, row)).isSend(), agree = true;
+      std::optional<MaximumCheck> begins; // A sweep has no times.
+      if (!isSweep)
+        begins = arrivalCheck(rank, row);
       bool known = checker->forEachMatchingMessage(
           rank, row, [&](const Event &other, const Domain &domain) {
-            for (const FittedValues *values :
-                 {&at, &slack, &arrival, &producer})
+            for (const FittedValues *values : shared)
               agree &= isZero((*values)[rank][row] -
                                   substitute((*values)[other.rank][other.row],
                                              other.iteration),
                               domain);
-            if (isSend && arrivalCheck(other.rank, other.row).isAttained())
-              begins.addAttained(domain);
+            if (begins && isSend &&
+                arrivalCheck(other.rank, other.row).isAttained())
+              begins->addAttained(domain);
           });
-      if (!known || !agree || !begins.isUpperBound)
-        return false;
-      return !isSend || (begins.isAttained() && checkDueTime(rank, row));
+      return known && agree && (!begins || begins->isUpperBound) &&
+             (!isSend ||
+              ((!begins || begins->isAttained()) && checkDueTime(rank, row)));
     });
   }
 
   /// Whether a message is due when its producer has ended, and half of its
   /// slack later.
   bool checkDueTime(uint32_t rank, uint32_t row) const {
-    auto later = half(slack[rank][row]);
+    auto later =
+        isSweep ? std::optional<Affine>(Affine()) : half(slack[rank][row]);
     bool isValid = later.has_value();
     bool known = checker->forEachSendProducer(
         rank, row, [&](const Event &maker, const Domain &domain) {
@@ -345,7 +346,7 @@ private:
         next += !isMessage(row);
       }
     }
-    bool isValid = everyRow(false, [&](uint32_t rank, uint32_t item) {
+    return everyRow(false, [&](uint32_t rank, uint32_t item) {
       // In a sweep each item is at least one after the one before.
       int64_t takes = isSweep ? 0 : std::max<int64_t>((*times)[rank][item], 1);
       Domain whole = fullDomain(rank, item);
@@ -378,26 +379,6 @@ private:
             });
       } while (++row != rows.size() && rows[row].joined);
       return known && ready.holds();
-    });
-    if (!isValid || !isSweep)
-      return isValid;
-    return everyRow(true, [&](uint32_t rank, uint32_t row) {
-      bool isSend = infoOf(rowAt(rank, row)).isSend(), agree = true;
-      auto sameAs = [&](const Event &other, const Domain &domain) {
-        agree &= isZero(at[rank][row] - substitute(at[other.rank][other.row],
-                                                   other.iteration),
-                        domain);
-      };
-      bool known = checker->forEachMatchingMessage(
-          rank, row, [&](const Event &other, const Domain &domain) {
-            sameAs(other, domain);
-            agree &= isZero(producer[rank][row] -
-                                substitute(producer[other.rank][other.row],
-                                           other.iteration),
-                            domain);
-          });
-      known &= !isSend || checker->forEachSendProducer(rank, row, sameAs);
-      return known && agree;
     });
   }
 
