@@ -35,19 +35,6 @@ static proof::Row asRow(const Action &action, uint32_t loop,
           action.phase,  action.site};
 }
 
-/// Calls `visit(rank, row, action)` for the rows of the program of n = 1.
-template <class Visit>
-static void forEachOfFirst(const Template &family, const Program &first,
-                           Visit visit) {
-  for (uint32_t rank = 0; rank != family.ranks.size(); ++rank) {
-    ActionId at = first.begin(RankId(rank));
-    forEachRow(family.ranks[rank], 1, [&](uint32_t row, int64_t) {
-      visit(rank, row, at);
-      ++at.value;
-    });
-  }
-}
-
 std::vector<Origin> ppcc::originsOf(const Template &program, int64_t n) {
   std::vector<Origin> origins;
   for (uint32_t rank = 0; rank != program.ranks.size(); ++rank)
@@ -62,15 +49,13 @@ bool ppcc::isInstance(const Template &family, int64_t n,
   std::vector<Origin> origins = originsOf(family, n);
   if (origins.size() != program.size())
     return false;
-  return llvm::all_of(program.ranks(), [&](RankId rank) {
-    return llvm::all_of(program.rows(rank), [&](ActionId row) {
-      const Origin &origin = origins[row.value];
-      const proof::Row &wanted = family.ranks[origin.rank][origin.row];
-      return origin.rank == rank.value &&
-             staticFieldsOf(wanted) == staticFieldsOf(program[row]) &&
-             wanted.microbatch.at(n, origin.iteration) ==
-                 program[row].microbatch;
-    });
+  return llvm::all_of(llvm::enumerate(origins), [&](const auto &at) {
+    auto [i, origin] = at;
+    ActionId row(i);
+    const proof::Row &wanted = family.ranks[origin.rank][origin.row];
+    return program.rankOf(row).value == origin.rank &&
+           staticFieldsOf(wanted) == staticFieldsOf(program[row]) &&
+           wanted.microbatch.at(n, origin.iteration) == program[row].microbatch;
   });
 }
 
@@ -377,10 +362,11 @@ Template ppcc::templateOf(const Program &program, const Head &head) {
 }
 
 void ppcc::setSites(Template &family, const Program &first) {
-  forEachOfFirst(family, first, [&](uint32_t rank, uint32_t row, ActionId at) {
-    family.ranks[rank][row].phase = first[at].phase;
-    family.ranks[rank][row].site = first[at].site;
-  });
+  for (auto [i, origin] : llvm::enumerate(originsOf(family, 1))) {
+    proof::Row &row = family.ranks[origin.rank][origin.row];
+    row.phase = first[ActionId(i)].phase;
+    row.site = first[ActionId(i)].site;
+  }
 }
 
 std::vector<proof::Event> ppcc::cycleOf(const Template &family, int64_t n,

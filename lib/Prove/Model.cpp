@@ -46,8 +46,6 @@ public:
       addGroups();
       addLinks();
     }
-    if (sample.costs().has({Cost::MemoryLimit}))
-      addLimits();
     addMemory();
     return model;
   }
@@ -165,16 +163,13 @@ private:
     if (const CostSetting *scale =
             sample.costs().last({Cost::Scale, Cost::ScaleMemory}))
       costs.memoryScales = scale->values;
-    for (RankId rank : firstIds<RankId>(unscaled.numRanks()))
+    for (RankId rank : firstIds<RankId>(unscaled.numRanks())) {
       costs.staticMemory.push_back(static_cast<Amount>(
           std::min<decimal::Sum>(memory.staticOf(rank), amount::max)));
+      if (auto limit = memory.limitOf(rank))
+        costs.limits.push_back(*limit);
+    }
     costs.staticMemory = values(std::move(costs.staticMemory));
-  }
-
-  void addLimits() {
-    MemoryModel memory(unscaled);
-    for (RankId rank : firstIds<RankId>(unscaled.numRanks()))
-      costs.limits.push_back(*memory.limitOf(rank));
     costs.limits = values(std::move(costs.limits));
   }
 
