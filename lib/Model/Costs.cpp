@@ -9,10 +9,12 @@ using namespace ppcc::sema;
 
 namespace {
 
-class CostBuilder : InstantiationContext {
-public:
-  explicit CostBuilder(const InstantiationContext &context)
-      : InstantiationContext(context) {}
+struct CostBuilder {
+  const InstantiationContext &context;
+  const Limits &limits = context.limits;
+  Evaluator &evaluator = context.evaluator;
+  DiagnosticEngine &diags = context.diags;
+  Head &head = context.head;
 
   /// What declarations of actions say, in units of what the F of the stage
   /// takes; `model` and the command line may say others.
@@ -49,7 +51,6 @@ public:
       link(decl);
   }
 
-private:
   void addForwardMultiple(Cost what, KindId kind, int64_t factor) {
     CostSetting setting{what, kind};
     setting.forwardMultiple = factor;
@@ -216,16 +217,16 @@ private:
 } // namespace
 
 void sema::evaluateDeclaredCosts(const InstantiationContext &context) {
-  CostBuilder(context).ofDeclarations();
+  CostBuilder{context}.ofDeclarations();
 }
 
 void sema::evaluateCosts(const Section &section,
                          const InstantiationContext &context) {
-  CostBuilder(context).ofSection(section);
+  CostBuilder{context}.ofSection(section);
 }
 
 int64_t sema::evaluateCost(const ast::SettingItem &setting,
                            const InstantiationContext &context) {
-  return CostBuilder(context).valueOf(
+  return CostBuilder{context}.valueOf(
       setting, rowOf(findSetting(setting, context.head.kinds)->what).number);
 }

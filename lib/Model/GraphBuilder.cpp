@@ -50,11 +50,14 @@ private:
 /// By kind; a kind without chains has none.
 using LayerGraphs = std::map<uint32_t, LayerGraph>;
 
-class GraphBuilder : InstantiationContext {
-public:
-  GraphBuilder(const Section &model, const ModelPartition &partition,
-               const InstantiationContext &context)
-      : InstantiationContext(context), model(model), partition(partition) {}
+struct GraphBuilder {
+  const Section &model;
+  const ModelPartition &partition;
+  const InstantiationContext &context;
+  const Limits &limits = context.limits;
+  Evaluator &evaluator = context.evaluator;
+  DiagnosticEngine &diags = context.diags;
+  Head &head = context.head;
 
   void run() {
     size_t before = diags.errorCount();
@@ -77,7 +80,6 @@ public:
         pattern(*item);
   }
 
-private:
   /// The graphs of a stage, by kind.
   using KindGraphs = std::map<uint32_t, uint32_t>;
 
@@ -464,23 +466,21 @@ private:
               name(*fault.needed));
   }
 
-  const Section &model;
-  const ModelPartition &partition;
   NodeGraphs &graphs = head.nodes;
   StringInterner names{graphs.names}, lanes{graphs.lanes};
   const uint64_t maxNodes =
       std::min<uint64_t>(limits.maxActions, NodeGraphs::maxNodes);
   uint64_t total = 0;        ///< Layers, nodes and arrows of the graphs so far.
   bool hasNodeCosts = false; ///< Some nodes say what they take.
-  std::vector<LayerGraphs> layers; ///< As declared.
-  std::set<uint32_t> kinds;        ///< Those that have nodes.
-  std::map<std::vector<PlacedLayer>, KindGraphs> made;
-  std::vector<std::vector<SourceRange>> ranges; ///< By graph and node.
+  std::vector<LayerGraphs> layers{}; ///< As declared.
+  std::set<uint32_t> kinds{};        ///< Those that have nodes.
+  std::map<std::vector<PlacedLayer>, KindGraphs> made{};
+  std::vector<std::vector<SourceRange>> ranges{}; ///< By graph and node.
 };
 
 } // namespace
 
 void sema::buildGraphs(const Section &model, const ModelPartition &partition,
                        const InstantiationContext &context) {
-  GraphBuilder(model, partition, context).run();
+  GraphBuilder{model, partition, context}.run();
 }

@@ -45,12 +45,13 @@ private:
   DenseSet<uint32_t> functions;
 };
 
-class HeadEvaluator : InstantiationContext {
-public:
-  HeadEvaluator(const Declaration &declaration, const Schedule *schedule,
-                const InstantiationContext &context)
-      : InstantiationContext(context), declaration(declaration),
-        schedule(schedule) {}
+struct HeadEvaluator {
+  const Declaration &declaration;
+  const Schedule *schedule; ///< Null for a model or a cluster.
+  const InstantiationContext &context;
+  Evaluator &evaluator = context.evaluator;
+  DiagnosticEngine &diags = context.diags;
+  Head &head = context.head;
 
   /// `values` are those that are given, null for the default.
   void bind(ArrayRef<const ParamValue *> values) {
@@ -93,7 +94,6 @@ public:
     }
   }
 
-private:
   /// With `model.` in front where the schedule has a parameter of that name.
   std::string nameOf(const ScheduleParam &param) const {
     std::string name = param.decl->name.text.str();
@@ -223,8 +223,6 @@ private:
                      : schedule->parts[i - pipes].name.text.str();
   }
 
-  const Declaration &declaration;
-  const Schedule *schedule; ///< Null for a model or a cluster.
   const Module &module = evaluator.module;
   /// Globals without a value, and those that a `require` refuses: what follows
   /// from them would be said twice.
@@ -326,7 +324,7 @@ void sema::evaluateHead(const Declaration &declaration,
                         const Schedule *schedule, const GivenValues &values,
                         const InstantiationContext &context) {
   size_t before = context.diags.errorCount();
-  HeadEvaluator evaluator(declaration, schedule, context);
+  HeadEvaluator evaluator{declaration, schedule, context};
   evaluator.bind(values);
   if (context.diags.errorCount() == before || evaluator.isKnown())
     evaluator.evaluate(before);

@@ -31,11 +31,13 @@ struct SequenceLayer : PlacedLayer {
 };
 using Sequence = std::vector<SequenceLayer>;
 
-class ModelPartitioner : InstantiationContext {
-public:
-  ModelPartitioner(const Section &model, const LayoutOverride &layout,
-                   const InstantiationContext &context)
-      : InstantiationContext(context), model(model), layout(layout) {}
+struct ModelPartitioner {
+  const Section &model;
+  const LayoutOverride &layout;
+  const InstantiationContext &context;
+  Evaluator &evaluator = context.evaluator;
+  DiagnosticEngine &diags = context.diags;
+  Head &head = context.head;
 
   std::optional<ModelPartition> run() {
     size_t before = diags.errorCount();
@@ -72,7 +74,6 @@ public:
     return std::move(partition);
   }
 
-private:
   PipePartition partitionInto(uint32_t numStages) {
     size_t before = diags.errorCount();
     PipePartition made;
@@ -100,7 +101,7 @@ private:
         auto *setting = cast<ast::SettingItem>(stmt);
         CostSetting found = *findSetting(*setting, head.kinds);
         facts.costs[{found.what, found.kind, setting->node.text}] =
-            evaluateCost(*setting, *this);
+            evaluateCost(*setting, context);
       }
       return !evaluator.failed();
     });
@@ -506,12 +507,10 @@ private:
     }
   }
 
-  const Section &model;
-  const LayoutOverride &layout;
-  ModelPartition partition;
-  std::vector<Sequence> sequences; ///< By part.
-  std::vector<bool> isNumbered;    ///< By layer as declared.
-  uint64_t total = 0;              ///< Layers so far.
+  ModelPartition partition{};
+  std::vector<Sequence> sequences{}; ///< By part.
+  std::vector<bool> isNumbered{};    ///< By layer as declared.
+  uint64_t total = 0;                ///< Layers so far.
 };
 
 } // namespace
@@ -524,5 +523,5 @@ sema::partitionModel(const Section &model, const LayoutOverride &layout,
   if (model.parts.empty() && context.head.stageLayers.empty())
     return context.diags.report<diag::MissingItem>(
         model.range, "this model", "`layers`, the sequence of its layers");
-  return ModelPartitioner(model, layout, context).run();
+  return ModelPartitioner{model, layout, context}.run();
 }

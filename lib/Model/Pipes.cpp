@@ -13,12 +13,15 @@ namespace {
 /// Edges that a schedule may add, duplicates included.
 constexpr uint32_t maxEdges = 1u << 20;
 
-class PipeBuilder : InstantiationContext {
-public:
-  PipeBuilder(const Schedule &schedule, const Location &layout,
-              const InstantiationContext &context)
-      : InstantiationContext(context), schedule(schedule), layoutPlace(layout) {
-  }
+struct PipeBuilder {
+  const Schedule &schedule;
+  const Location &layoutPlace;
+  const InstantiationContext &context;
+  const Limits &limits = context.limits;
+  Evaluator &evaluator = context.evaluator;
+  Instance &instance = context.instance;
+  DiagnosticEngine &diags = context.diags;
+  Head &head = context.head;
 
   void build() {
     size_t errorsBefore = diags.errorCount();
@@ -52,7 +55,6 @@ public:
     parts();
   }
 
-private:
   /// Adds a pipe, the one of iteration `i` if it stands in a loop. False when
   /// there are too many.
   bool build(const PipeDecl &decl, int64_t i) {
@@ -271,20 +273,18 @@ private:
             order[i]->name, order[i]->firstMicrobatch);
   }
 
-  const Schedule &schedule;
-  const Location &layoutPlace;
-  std::vector<size_t> firstPipe; ///< By declaration.
-  std::vector<const PipeDecl *> declOf;
+  std::vector<size_t> firstPipe{}; ///< By declaration.
+  std::vector<const PipeDecl *> declOf{};
   __int128 total = 0;
   uint64_t messages = 0;
   uint32_t numEdges = 0;
   // Of the pipe at hand, by the lower stage.
-  DenseMap<int64_t, SourceRange> neighbourEdges, gapRanges;
+  DenseMap<int64_t, SourceRange> neighbourEdges{}, gapRanges{};
 };
 
 } // namespace
 
 void sema::evaluatePipes(const Schedule &schedule, const Location &layout,
                          const InstantiationContext &context) {
-  PipeBuilder(schedule, layout, context).build();
+  PipeBuilder{schedule, layout, context}.build();
 }

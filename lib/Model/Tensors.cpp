@@ -25,11 +25,13 @@ struct StageTensors {
   }
 };
 
-class TensorBuilder : InstantiationContext {
-public:
-  TensorBuilder(const Section &model, const ModelPartition *partition,
-                const InstantiationContext &context)
-      : InstantiationContext(context), model(model), partition(partition) {}
+struct TensorBuilder {
+  const Section &model;
+  const ModelPartition *partition;
+  const InstantiationContext &context;
+  Evaluator &evaluator = context.evaluator;
+  DiagnosticEngine &diags = context.diags;
+  Head &head = context.head;
 
   void build() {
     for (Pipe &pipe : head.pipes) {
@@ -45,7 +47,6 @@ public:
     }
   }
 
-private:
   void evaluate(const ast::TensorsItem &clause, uint32_t slot,
                 const Pipe &pipe) {
     if (!clause.pipe.text.empty() && clause.pipe.text != pipe.name)
@@ -187,9 +188,7 @@ private:
                    "what stage {} gives", source.value);
   }
 
-  const Section &model;
-  const ModelPartition *partition;
-  std::vector<StageTensors> outputs, inputs; ///< By stage of the pipe.
+  std::vector<StageTensors> outputs{}, inputs{}; ///< By stage of the pipe.
   uint64_t numTensors = 0;
 };
 
@@ -215,5 +214,5 @@ std::vector<Tensor> sema::evaluateTensors(const ast::TensorsItem &clause,
 void sema::addTensors(const Section &model, const ModelPartition *partition,
                       const InstantiationContext &context) {
   if (partition || !model.tensors.empty())
-    TensorBuilder(model, partition, context).build();
+    TensorBuilder{model, partition, context}.build();
 }

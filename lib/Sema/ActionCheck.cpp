@@ -9,9 +9,10 @@ using namespace ppcc::sema;
 namespace {
 
 /// Fills in the properties of one declaration.
-class ActionChecker : CheckContext {
-public:
-  using CheckContext::CheckContext;
+struct ActionChecker {
+  ExprChecker &exprs;
+  Module &module = exprs.module;
+  DiagnosticEngine &diags = exprs.diags;
 
   void declare(const ast::ActionKindItem &decl) {
     const ast::Identifier &name = decl.name;
@@ -66,7 +67,6 @@ public:
     checkCollective(info, seen.lookup("collective"), diags);
   }
 
-private:
   void property(const ast::ActionProperty &property, KindInfo &info,
                 KindCosts &costs) {
     StringRef name = property.name.text;
@@ -249,11 +249,11 @@ private:
 } // namespace
 
 void sema::declareAction(const ast::ActionKindItem *item, ExprChecker &exprs) {
-  ActionChecker(exprs).declare(*item);
+  ActionChecker{exprs}.declare(*item);
 }
 
 void sema::checkAction(const ast::ActionKindItem *item, ExprChecker &exprs) {
-  ActionChecker(exprs).check(*item);
+  ActionChecker{exprs}.check(*item);
 }
 
 std::optional<KindId> sema::kindCalled(const ast::Identifier &name,

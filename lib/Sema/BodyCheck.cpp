@@ -7,9 +7,11 @@ using namespace ppcc::sema;
 
 namespace {
 
-class BodyChecker : CheckContext {
-public:
-  using CheckContext::CheckContext;
+struct BodyChecker {
+  ExprChecker &exprs;
+  Module &module = exprs.module;
+  DiagnosticEngine &diags = exprs.diags;
+  SymbolTable &names = exprs.names;
 
   void body(ast::Body statements, BodyKind of) {
     frame.evalDepth = std::max(frame.evalDepth, ++frame.currentDepth);
@@ -25,7 +27,6 @@ public:
     dispatch(stmt, [&](const auto &node) { check(node, of); });
   }
 
-private:
   /// The names in chains and places: see checkGraphs().
   void check(const ast::Stmt &, BodyKind) {}
   void check(const ast::LetStmt &let, BodyKind) {
@@ -229,10 +230,10 @@ void sema::checkBlock(const ast::BlockItem *item, ExprChecker &exprs) {
 }
 
 void sema::checkBody(ast::Body statements, BodyKind of, ExprChecker &exprs) {
-  BodyChecker(exprs).body(statements, of);
+  BodyChecker{exprs}.body(statements, of);
 }
 
 void sema::checkStatement(const ast::Stmt *statement, BodyKind of,
                           ExprChecker &exprs) {
-  BodyChecker(exprs).statement(statement, of);
+  BodyChecker{exprs}.statement(statement, of);
 }

@@ -132,18 +132,6 @@ private:
   void needRank(const ast::Identifier &name);
 };
 
-/// What all parts of the check work on.
-struct CheckContext {
-  explicit CheckContext(ExprChecker &exprs)
-      : exprs(exprs), module(exprs.module), diags(exprs.diags),
-        names(exprs.names) {}
-
-  ExprChecker &exprs;
-  Module &module;
-  DiagnosticEngine &diags;
-  SymbolTable &names;
-};
-
 /// Enters what has parameters into a table of the module and the names, when
 /// `inside` has checked the rest of it.
 template <class T, class Item, class Inside>

@@ -6,9 +6,11 @@ using namespace ppcc::sema;
 
 namespace {
 
-class InsertChecker : CheckContext {
-public:
-  using CheckContext::CheckContext;
+struct InsertChecker {
+  ExprChecker &exprs;
+  Module &module = exprs.module;
+  DiagnosticEngine &diags = exprs.diags;
+  SymbolTable &names = exprs.names;
 
   Insertion check(const ast::InsertItem *item) {
     Insertion result;
@@ -38,7 +40,6 @@ public:
     return result;
   }
 
-private:
   void expected(std::string what, const ast::Identifier &found) {
     diags.report<diag::BadInsert>(found.range, what, found.text);
   }
@@ -81,14 +82,14 @@ void sema::checkRule(const ast::RuleItem *item, ExprChecker &exprs) {
   declare(NameSpace::Rule, item, ExprChecker::With::RangeAndDefault,
           exprs.module.rules, exprs, [&](Rule &rule) {
             for (const ast::InsertItem *insert : item->inserts)
-              rule.inserts.push_back(InsertChecker(exprs).check(insert));
+              rule.inserts.push_back(InsertChecker{exprs}.check(insert));
           });
 }
 
 Application sema::checkInsert(const ast::InsertItem *item, ExprChecker &exprs) {
   SymbolTable::FrameScope frame(exprs.names, {});
   Rule rule;
-  rule.inserts.push_back(InsertChecker(exprs).check(item));
+  rule.inserts.push_back(InsertChecker{exprs}.check(item));
   rule.numLocals = exprs.names.frame.numLocals;
   exprs.module.rules.push_back(std::move(rule));
   return {uint32_t(exprs.module.rules.size() - 1), item->range, {}};

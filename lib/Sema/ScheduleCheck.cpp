@@ -8,11 +8,11 @@ using namespace ppcc::sema;
 
 namespace {
 
-class ScheduleChecker : CheckContext {
+class ScheduleChecker {
 public:
   ScheduleChecker(const ast::Schedule &decl, const CommWords &words,
                   ExprChecker &exprs)
-      : CheckContext(exprs), decl(decl), words(words) {
+      : exprs(exprs), decl(decl), words(words) {
     schedule.decl = &decl;
     schedule.name = decl.name.text;
     schedule.range = main.range = decl.name.range;
@@ -311,6 +311,10 @@ private:
           item.ranks->range, "what says which ranks", "a list", typeName(type));
   }
 
+  ExprChecker &exprs;
+  Module &module = exprs.module;
+  DiagnosticEngine &diags = exprs.diags;
+  SymbolTable &names = exprs.names;
   const ast::Schedule &decl;
   const CommWords &words;
   PipeDecl main;                       ///< Where no pipe has a name.

@@ -10,11 +10,11 @@ using namespace ppcc::sema;
 
 namespace {
 
-class SectionChecker : CheckContext {
+class SectionChecker {
 public:
   SectionChecker(const ast::Stmt *item, const Schedule *within,
                  const CommWords &words, ExprChecker &exprs)
-      : CheckContext(exprs), within(within), words(words),
+      : exprs(exprs), within(within), words(words),
         settings(item->kind == ast::StmtKind::Model ? "model" : "cluster",
                  diags) {
     section.item = item;
@@ -357,6 +357,10 @@ private:
     exprs.expect(setting->value, Type::Float, "a setting of `link`");
   }
 
+  ExprChecker &exprs;
+  Module &module = exprs.module;
+  DiagnosticEngine &diags = exprs.diags;
+  SymbolTable &names = exprs.names;
   const Schedule *within;
   const CommWords &words;
   SettingNames settings;
