@@ -36,9 +36,8 @@ static unsigned precedence(const Expr *expr) {
 namespace {
 
 /// Writes expressions as source.
-class ExprPrinter {
-public:
-  explicit ExprPrinter(raw_ostream &out) : out(out) {}
+struct ExprPrinter {
+  raw_ostream &out;
 
   /// In parentheses where the expression binds less tightly than `level`.
   void put(const Expr *expr, unsigned level = 0) {
@@ -61,7 +60,6 @@ public:
     llvm::interleaveComma(list, out, [&](const Expr *expr) { put(expr); });
   }
 
-private:
   void put(int64_t value, unsigned) { out << value; }
   /// The shortest literal that gives the value again.
   void put(double value, unsigned) {
@@ -78,14 +76,12 @@ private:
   }
   void put(BinaryOp op, unsigned) { out << spelling(op); }
   void put(SourceRange, unsigned) {}
-
-  raw_ostream &out;
 };
 
 } // namespace
 
 void ast::print(const Expr *expr, raw_ostream &out) {
-  ExprPrinter(out).put(expr);
+  ExprPrinter{out}.put(expr);
 }
 
 /// Whether a loop stands among declarations, where it can hold nothing else.
@@ -108,9 +104,8 @@ static bool isOfEdges(const ForStmt &loop) {
 namespace {
 
 /// Lines of the form `Kind name expr`, two blanks a level.
-class TreePrinter {
-public:
-  explicit TreePrinter(raw_ostream &out) : out(out) {}
+struct TreePrinter {
+  raw_ostream &out;
 
   /// Writes a node or record on a line, and what stands in it below.
   template <class Node> void line(const Node &node) {
@@ -118,7 +113,6 @@ public:
     fields(node);
   }
 
-private:
   void start(StringRef label) {
     out << (std::exchange(isFirst, false) ? "" : "\n");
     out.indent(level) << label;
@@ -160,7 +154,7 @@ private:
   }
   void field(Exprs exprs, StringRef) {
     out << (exprs.empty() ? "" : " ");
-    ExprPrinter(out).put(exprs);
+    ExprPrinter{out}.put(exprs);
   }
   void field(ArrayRef<Identifier> names, StringRef before) {
     for (const Identifier &name : names)
@@ -216,7 +210,6 @@ private:
     }
   }
 
-  raw_ostream &out;
   unsigned level = 0;
   bool isFirst = true;
   bool hasLeft = false; ///< The field before is there.
@@ -225,6 +218,6 @@ private:
 } // namespace
 
 void ast::print(const File &file, raw_ostream &out) {
-  TreePrinter(out).line(file);
+  TreePrinter{out}.line(file);
   out << '\n';
 }

@@ -10,11 +10,10 @@ using namespace ppcc;
 
 namespace {
 
-class PeerSides {
-public:
-  PeerSides(sema::Evaluator &evaluator, DiagnosticEngine &diags,
-            Program &program)
-      : evaluator(evaluator), diags(diags), program(program) {}
+struct PeerSides {
+  sema::Evaluator &evaluator;
+  DiagnosticEngine &diags;
+  Program &program;
 
   /// Finds the actions, and gives them their peers.
   bool find() {
@@ -56,7 +55,6 @@ public:
     program = program.withRows(std::move(result));
   }
 
-private:
   void runAll(Inboxes &inboxes, const Analyses &analyses) {
     const ProgramIndex &index = inboxes.index;
     std::optional<Simulation> run;
@@ -150,13 +148,10 @@ private:
     return evaluator.failed() ? std::nullopt : std::optional(value);
   }
 
-  sema::Evaluator &evaluator;
-  DiagnosticEngine &diags;
-  Program &program;
   size_t count = 0;
-  std::vector<std::vector<ActionId>> lists; ///< By rank, in their new order.
+  std::vector<std::vector<ActionId>> lists{}; ///< By rank, in their new order.
   std::map<std::pair<uint32_t, uint32_t>, std::optional<int64_t>>
-      ranks; ///< By kind and rank.
+      ranks{}; ///< By kind and rank.
 };
 
 } // namespace
@@ -167,7 +162,7 @@ bool ppcc::insertPeerSides(function_ref<bool(Program &)> addCosts,
   if (llvm::none_of(program.kinds().declaredRows(),
                     [](const KindInfo &info) { return info.isMove(); }))
     return true;
-  PeerSides ends(evaluator, diags, program);
+  PeerSides ends{evaluator, diags, program};
   if (!ends.find())
     return false;
   if (ends.empty())

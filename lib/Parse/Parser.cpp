@@ -63,15 +63,14 @@ bool findIncomplete(antlr4::ParserRuleContext *tree, IncompleteRules &found) {
 /// Builds nodes from the parse tree of a file: each field from what its rule
 /// has under the same name. Lists lack what is incomplete; of a statement, its
 /// bodies stay.
-class TreeBuilder {
+struct TreeBuilder {
   using P = TokenFreeParser;
   using Tree = antlr4::ParserRuleContext;
   template <class T> using To = std::type_identity<T>;
 
-public:
-  TreeBuilder(Context &context, const IncompleteRules &incomplete,
-              DiagnosticEngine &diags)
-      : context(context), incomplete(incomplete), diags(diags) {}
+  Context &context;
+  const IncompleteRules &incomplete;
+  DiagnosticEngine &diags;
 
   File file(uint32_t source, P::FileContext *rule) {
     return {source, field(To<ArrayRef<Import>>(), rule->imports),
@@ -79,7 +78,6 @@ public:
             field(To<ArrayRef<Schedule>>(), rule->schedules)};
   }
 
-private:
   template <class T> ArrayRef<T> copy(const SmallVectorImpl<T> &values) {
     return context.copy(ArrayRef<T>(values));
   }
@@ -386,10 +384,6 @@ private:
       op = BinaryOp(unsigned(op) + 1);
     return op;
   }
-
-  Context & context;
-  const IncompleteRules &incomplete;
-  DiagnosticEngine & diags;
 };
 
 } // namespace
@@ -437,9 +431,9 @@ std::optional<File> ppcc::parseFile(uint32_t source,
       return std::nullopt;
     findIncomplete(tree, incomplete);
     DiagnosticEngine unheard([](const Diagnostic &) {});
-    return TreeBuilder(context, incomplete, unheard).file(source, tree);
+    return TreeBuilder{context, incomplete, unheard}.file(source, tree);
   }
-  File file = TreeBuilder(context, incomplete, diags).file(source, tree);
+  File file = TreeBuilder{context, incomplete, diags}.file(source, tree);
   if (diags.errorCount() != before && !keepsRest)
     return std::nullopt;
   return file;

@@ -12,13 +12,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class Runner {
-public:
-  Runner(const Pipeline &pipeline, Program &program, PassContext &context,
-         const Instrumentation &instrumentation)
-      : pipeline(pipeline), program(program), context(context),
-        instrumentation(instrumentation),
-        errorsBefore(context.diags.errorCount()) {}
+struct Runner {
+  const Pipeline &pipeline;
+  Program &program;
+  PassContext &context;
+  const Instrumentation &instrumentation;
 
   bool run() {
     checkPrinted();
@@ -32,7 +30,6 @@ public:
     return !failed();
   }
 
-private:
   /// What is to be printed is there.
   void checkPrinted() {
     for (const std::string &name : instrumentation.printAfter)
@@ -123,14 +120,10 @@ private:
                                         Milliseconds(total).count());
   }
 
-  const Pipeline &pipeline;
-  Program &program;
-  PassContext &context;
-  const Instrumentation &instrumentation;
-  size_t errorsBefore;
+  size_t errorsBefore = context.diags.errorCount();
   std::vector<StringRef>
-      checked; ///< The passes that ran since the program changed.
-  std::vector<std::pair<std::string, Clock::duration>> times;
+      checked{}; ///< The passes that ran since the program changed.
+  std::vector<std::pair<std::string, Clock::duration>> times{};
 };
 
 } // namespace
@@ -138,5 +131,5 @@ private:
 bool ppcc::runPipeline(const Pipeline &pipeline, Program &program,
                        PassContext &context,
                        const Instrumentation &instrumentation) {
-  return Runner(pipeline, program, context, instrumentation).run();
+  return Runner{pipeline, program, context, instrumentation}.run();
 }

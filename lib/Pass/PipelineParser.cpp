@@ -7,12 +7,11 @@ using namespace ppcc;
 
 namespace {
 
-class Parser {
-public:
-  Parser(uint32_t file, const PassRegistry &registry,
-         const SourceManager &sources, DiagnosticEngine &diags)
-      : registry(registry), sources(sources), diags(diags), file(file),
-        rest(sources.text(file)) {}
+struct Parser {
+  uint32_t file;
+  const PassRegistry &registry;
+  const SourceManager &sources;
+  DiagnosticEngine &diags;
 
   std::optional<Pipeline> parse() {
     size_t errorsBefore = diags.errorCount();
@@ -30,7 +29,6 @@ public:
     return std::move(pipeline);
   }
 
-private:
   using Entry = PassRegistry::Entry;
 
   void parsePass() {
@@ -118,12 +116,8 @@ private:
     return true;
   }
 
-  const PassRegistry &registry;
-  const SourceManager &sources;
-  DiagnosticEngine &diags;
-  uint32_t file;
-  StringRef rest;
-  Pipeline pipeline;
+  StringRef rest{sources.text(file)};
+  Pipeline pipeline{};
 };
 
 } // namespace
@@ -134,7 +128,7 @@ std::optional<Pipeline> ppcc::parsePipeline(StringRef text,
                                             DiagnosticEngine &diags) {
   uint32_t file = sources.add(
       "<passes>", llvm::MemoryBuffer::getMemBufferCopy(text, "<passes>"));
-  return Parser(file, registry, sources, diags).parse();
+  return Parser{file, registry, sources, diags}.parse();
 }
 
 void ppcc::append(StringRef name, const PassRegistry &registry,

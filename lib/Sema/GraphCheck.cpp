@@ -8,11 +8,10 @@ using namespace ppcc::sema;
 
 namespace {
 
-class GraphChecker {
-public:
-  GraphChecker(const Section &model, const KindTable &kinds,
-               DiagnosticEngine &diags)
-      : model(model), kinds(kinds), diags(diags) {}
+struct GraphChecker {
+  const Section &model;
+  const KindTable &kinds;
+  DiagnosticEngine &diags;
 
   void run() {
     for (const ast::NamedItem *layer : model.layers)
@@ -28,7 +27,6 @@ public:
         cost(*setting, ofAll);
   }
 
-private:
   /// Of the nodes of an action: part and name.
   using NodeName = std::pair<StringRef, StringRef>;
   using NodeNames = std::map<StringRef, std::set<NodeName>>;
@@ -188,11 +186,8 @@ private:
                       " or ");
   }
 
-  const Section &model;
-  const KindTable &kinds;
-  DiagnosticEngine &diags;
-  std::map<StringRef, NodeNames> ofLayer;
-  NodeNames ofAll;
+  std::map<StringRef, NodeNames> ofLayer{};
+  NodeNames ofAll{};
   const ast::PatternItem *current = nullptr;
   const ast::NamedItem *each = nullptr; ///< Of the current pattern.
 };
@@ -201,5 +196,5 @@ private:
 
 void sema::checkGraphs(const Section &model, const KindTable &kinds,
                        DiagnosticEngine &diags) {
-  GraphChecker(model, kinds, diags).run();
+  GraphChecker{model, kinds, diags}.run();
 }

@@ -162,11 +162,8 @@ struct Choice {
   }
 };
 
-class ActivationPlanSearch {
-public:
-  explicit ActivationPlanSearch(SynthesisContext &context)
-      : context(context), plan(*context.plan),
-        kept(plan.kept(), context.userRequest.objective) {}
+struct ActivationPlanSearch {
+  SynthesisContext &context;
 
   /// Of those that save what is held longest, and of small changes to the best
   /// of them.
@@ -218,7 +215,6 @@ public:
     plan.copies = best.copies;
   }
 
-private:
   static constexpr unsigned maxTries = 1000, passesEach = 8, maxCopies = 8;
 
   bool isDone() const {
@@ -331,10 +327,11 @@ private:
     return choice;
   }
 
-  SynthesisContext &context;
-  ActivationPlan &plan;
-  const Problem kept; ///< With what is kept everywhere.
-  Choice best;
+  ActivationPlan &plan = *context.plan;
+  const Problem kept{
+      plan.kept(),
+      context.userRequest.objective}; ///< With what is kept everywhere.
+  Choice best{};
   unsigned tries = 0;
 };
 
@@ -406,6 +403,6 @@ bool synthesis::chooseActivationPlan(SynthesisContext &context) {
     if (!context.instance())
       return false;
   }
-  ActivationPlanSearch(context).run();
+  ActivationPlanSearch{context}.run();
   return true;
 }

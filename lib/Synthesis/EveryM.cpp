@@ -24,9 +24,8 @@ struct PeriodicOrder {
 static constexpr int64_t maxPeriod = 4;
 static constexpr int64_t maxTried = 256;
 
-class EverySearch {
-public:
-  explicit EverySearch(SynthesisContext &context) : context(context) {}
+struct EverySearch {
+  SynthesisContext &context;
 
   std::optional<SynthesisResult> find() {
     auto *given = findBy(context.userRequest.request.params,
@@ -54,7 +53,6 @@ public:
     return std::nullopt;
   }
 
-private:
   SynthesisContext::Params paramsFor(int64_t microbatches) const {
     SynthesisContext::Params params = context.userRequest.request.params;
     llvm::erase_if(params, [&](const auto &value) {
@@ -283,15 +281,14 @@ private:
     return result;
   }
 
-  SynthesisContext &context;
-  std::map<int64_t, std::unique_ptr<Instance>> instances;
-  int64_t step = 1;   ///< From one number that is admitted to the next.
-  std::string whyNot; ///< A way is not proven.
+  std::map<int64_t, std::unique_ptr<Instance>> instances{};
+  int64_t step = 1;     ///< From one number that is admitted to the next.
+  std::string whyNot{}; ///< A way is not proven.
 };
 
 } // namespace
 
 std::optional<SynthesisResult>
 synthesis::synthesizeForAll(SynthesisContext &context) {
-  return EverySearch(context).find();
+  return EverySearch{context}.find();
 }

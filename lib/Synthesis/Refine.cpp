@@ -25,10 +25,9 @@ namespace {
 
 /// Threshold accepting (Dueck, Scheuer, 1990) over moves of one action on one
 /// rank.
-class Refiner {
-public:
-  Refiner(Pool &pool, Random &random)
-      : pool(pool), problem(pool.problem), random(random) {}
+struct Refiner {
+  Pool &pool;
+  Random &random;
 
   /// From one of the pool's orders, with so many actions to simulate.
   void run(const Pool::Entry &from, uint64_t actions, Time initialThreshold) {
@@ -80,7 +79,6 @@ public:
     }
   }
 
-private:
   /// An action that starts when the one before it on its rank ends, on a
   /// critical path.
   struct Arc {
@@ -209,20 +207,18 @@ private:
     return true;
   }
 
-  Pool &pool;
-  const Problem &problem;
-  Random &random;
-  Order order;
-  OpSequence before;
-  std::vector<Arc> path;
-  std::vector<uint32_t> done;
+  const Problem &problem = pool.problem;
+  Order order{};
+  OpSequence before{};
+  std::vector<Arc> path{};
+  std::vector<uint32_t> done{};
 };
 
 } // namespace
 
 void synthesis::refine(Pool &pool) {
   Random random(1);
-  Refiner refiner(pool, random);
+  Refiner refiner{pool, random};
   // Rounds, each longer than the one before, over the best there is by then or
   // another of the best; most of them cool.
   constexpr Time thresholdDivisors[] = {16, 64, 4, 1024, 16, 32, 2};

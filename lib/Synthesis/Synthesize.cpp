@@ -2,7 +2,6 @@
 #include "ppcc/Synthesis/Synthesize.h"
 #include "InitialOrders.h"
 
-#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report/Report.h"
 
 using namespace ppcc;
@@ -11,11 +10,10 @@ using namespace ppcc::synthesis;
 namespace {
 
 /// The search for one number of microbatches.
-class OneSearch {
-public:
-  OneSearch(SynthesisContext &context, const Problem &problem, uint64_t budget)
-      : context(context), problem(problem), budget(budget),
-        initialOrders(context, problem) {}
+struct OneSearch {
+  SynthesisContext &context;
+  const Problem &problem;
+  uint64_t budget;
 
   std::optional<SynthesisResult> find() {
     if (!initialOrders.readFrom())
@@ -46,7 +44,6 @@ public:
     return std::nullopt;
   }
 
-private:
   /// An order of the actions with one of the messages.
   struct Choice {
     const Order *order;
@@ -103,10 +100,7 @@ private:
     return result;
   }
 
-  SynthesisContext &context;
-  const Problem &problem;
-  uint64_t budget;
-  InitialOrders initialOrders;
+  InitialOrders initialOrders{context, problem};
 };
 
 } // namespace
@@ -122,8 +116,8 @@ synthesis::synthesizeForOne(SynthesisContext &context) {
     return std::nullopt;
   uint64_t budget = context.left();
   if (!context.plan || !context.plan->hasAny())
-    return OneSearch(context, instance->problem, budget).find();
-  auto result = OneSearch(context, instance->problem, budget * 3 / 4).find();
+    return OneSearch{context, instance->problem, budget}.find();
+  auto result = OneSearch{context, instance->problem, budget * 3 / 4}.find();
   if (!result || result->isOptimal())
     return result;
   // The quick search may have been wrong about doing without.
@@ -131,7 +125,7 @@ synthesis::synthesizeForOne(SynthesisContext &context) {
   Instance kept(context.program, context.userRequest, context.backward(),
                 &*context.plan);
   if (kept.problem.fitsMemory())
-    if (auto other = OneSearch(context, kept.problem, context.left()).find();
+    if (auto other = OneSearch{context, kept.problem, context.left()}.find();
         other && other->value < result->value)
       return other;
   return result;

@@ -12,11 +12,9 @@ using enum Workload::Part;
 
 namespace {
 
-class ScheduleWriter {
-public:
-  ScheduleWriter(const Program &program, const Problem &problem,
-                 const ScheduleHeader &head)
-      : problem(problem), text(program, head) {}
+struct ScheduleWriter {
+  const Problem &problem;
+  ScheduleText text;
 
   std::string write(const Order &order) {
     text.writeHead("");
@@ -88,7 +86,6 @@ public:
     return WrittenFamily{text.take(), minMicrobatches};
   }
 
-private:
   /// A letter is the chunk and the part of an action.
   uint32_t symbolOf(Op op) const {
     const auto &stages = problem.load.ofRank[problem.rank[op]];
@@ -180,9 +177,6 @@ private:
                                : fmt::format("{}({});", name, stageOf(symbol));
     };
   }
-
-  const Problem &problem;
-  ScheduleText text;
 };
 
 /// An end of a pipe's microbatches in M, if it is a line.
@@ -216,7 +210,7 @@ std::optional<std::string> lineOf(ArrayRef<OrderExtension> extensions,
 
 std::string synthesis::write(const Program &program, const Problem &problem,
                              const Order &order, const ScheduleHeader &head) {
-  return ScheduleWriter(program, problem, head).write(order);
+  return ScheduleWriter{problem, {program, head}}.write(order);
 }
 
 std::optional<WrittenFamily>
@@ -243,6 +237,6 @@ synthesis::writeFamily(const Program &program,
     family.conditions.push_back(
         fmt::format("require {}, \"the placement is of such M only\";",
                     llvm::join(remainders, " or ")));
-  return ScheduleWriter(program, *first->problem, family)
-      .write(extensions, minMicrobatches);
+  return ScheduleWriter{*first->problem, {program, family}}.write(
+      extensions, minMicrobatches);
 }

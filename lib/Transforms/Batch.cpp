@@ -13,12 +13,8 @@ namespace {
 /// deadlock: what a rank does after a batch reaches others by messages that
 /// are queued behind it too. With a stream for each peer it can reach them past
 /// the batch, on another stream, and the batch may wait for just that.
-class Batches {
-public:
-  explicit Batches(const FusePlan &plan)
-      : program(plan.program), transports(plan.transports),
-        index(Analyses(program).index()),
-        messages(Analyses(program).messages()) {}
+struct Batches {
+  const FusePlan &plan;
 
   /// What cannot be judged, or hangs whatever is taken apart, stays as it is
   /// for Verify to report.
@@ -37,7 +33,6 @@ public:
     return program;
   }
 
-private:
   /// Each takes O(actions).
   static constexpr unsigned maxRounds = 16;
 
@@ -75,7 +70,7 @@ private:
   /// shortest cycle of waits.
   bool deadlocks(const Program &fused, BitVector &batchStarts) const {
     bool found = false;
-    for (const Transport &transport : transports) {
+    for (const Transport &transport : plan.transports) {
       if (transport.layout == QueueLayout::One ||
           transport.layout == QueueLayout::Stream)
         continue; // Batches add no deadlock there.
@@ -114,15 +109,14 @@ private:
     return found;
   }
 
-  const Program &program;
-  ArrayRef<Transport> transports;
+  const Program &program = plan.program;
   // Also of the program with batches: the rows stay where they are.
-  const ProgramIndex &index;
-  const MessageIndex &messages;
+  const ProgramIndex &index = Analyses(program).index();
+  const MessageIndex &messages = Analyses(program).messages();
 };
 
 } // namespace
 
 std::optional<Program> ppcc::fuseBatches(const FusePlan &plan) {
-  return Batches(plan).run();
+  return Batches{plan}.run();
 }

@@ -8,21 +8,19 @@ using namespace ppcc;
 
 namespace {
 
-class Late {
-public:
-  explicit Late(CommPlan &plan)
-      : plan(plan), program(plan.program), writer(plan.writer),
-        edges(program, plan.index), sent(edges.channels().size()),
-        received(edges.channels().size()), sequenceOf(edges.size()) {
+struct Late {
+  CommPlan &plan;
+
+  void run() {
+    sent.resize(edges.channels().size());
+    received.resize(edges.channels().size());
+    sequenceOf.resize(edges.size());
     for (ActionId row : program.rows())
       forEachMessage(program, plan.index, program[row],
                      [&](uint8_t slotBit, StageId reader) {
                        if (consumer(program[row], slotBit, reader))
                          enqueue({row, reader, slotBit});
                      });
-  }
-
-  void run() {
     for (RankId i : program.ranks())
       for (RankId rank(i.value); !writer.done(rank);) {
         ActionId begin = writer.next(rank), end = program.groupEnd(begin, rank);
@@ -36,7 +34,6 @@ public:
       receiveUnused(row);
   }
 
-private:
   struct Sent {
     ActionId producer;
     StageId reader;
@@ -114,18 +111,18 @@ private:
         });
   }
 
-  CommPlan &plan;
-  const Program &program;
-  CommWriter &writer;
-  EdgeIndex edges;
-  std::vector<std::vector<Sent>> sent; ///< By lane, in order.
-  std::vector<uint32_t> received;      ///< By lane: how many of these.
-  std::vector<uint32_t> sequenceOf; ///< By message: how many are sent with it.
+  const Program &program = plan.program;
+  CommWriter &writer = plan.writer;
+  EdgeIndex edges{program, plan.index};
+  std::vector<std::vector<Sent>> sent{}; ///< By lane, in order.
+  std::vector<uint32_t> received{};      ///< By lane: how many of these.
+  std::vector<uint32_t>
+      sequenceOf{}; ///< By message: how many are sent with it.
 };
 
 } // namespace
 
 bool ppcc::planLate(CommPlan &plan) {
-  Late(plan).run();
+  Late{plan}.run();
   return true;
 }

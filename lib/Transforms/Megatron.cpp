@@ -36,11 +36,9 @@ struct Post {
   uint32_t call = 0; ///< Among those between the two steps.
 };
 
-class Megatron {
-public:
-  Megatron(const FusePlan &plan, Posting posting)
-      : program(plan.program), context(plan.context),
-        index(Analyses(program).index()), style(plan.calls), posting(posting) {}
+struct Megatron {
+  const FusePlan &plan;
+  Posting posting;
 
   std::optional<Program> run() {
     auto rows =
@@ -58,7 +56,6 @@ public:
     return result;
   }
 
-private:
   struct StepInfo {
     uint8_t slots = 0;
     PhaseId phase;
@@ -233,31 +230,30 @@ private:
     }
   }
 
-  const Program &program;
-  PassContext &context;
-  const ProgramIndex &index;
-  CallStyle style;
-  Posting posting;
-  std::vector<uint32_t> firstStep; ///< By rank.
-  std::vector<StepInfo> steps;     ///< By number; no slots at a rank's end.
-  std::vector<uint32_t> stepOf;    ///< By row.
-  std::vector<uint32_t> numberOf; ///< By row: among those of its rank that make
-                                  ///< the same slot.
+  const Program &program = plan.program;
+  PassContext &context = plan.context;
+  const ProgramIndex &index = Analyses(program).index();
+  const CallStyle style = plan.calls;
+  std::vector<uint32_t> firstStep{}; ///< By rank.
+  std::vector<StepInfo> steps{};     ///< By number; no slots at a rank's end.
+  std::vector<uint32_t> stepOf{};    ///< By row.
+  std::vector<uint32_t> numberOf{};  ///< By row: among those of its rank that
+                                     ///< make the same slot.
   /// For outputs and gradients: the steps of what makes them, and by rank the
   /// first of these.
-  std::vector<uint32_t> stepsOf[2], firstOf[2];
-  std::vector<uint32_t> receiveStarts; ///< Into `receives`; by step.
-  std::vector<Post> receives;
-  SmallVector<Post> posts; ///< Of the place that is being written.
-  llvm::SmallDenseMap<uint64_t, uint32_t> firstOfCall;
+  std::vector<uint32_t> stepsOf[2]{}, firstOf[2]{};
+  std::vector<uint32_t> receiveStarts{}; ///< Into `receives`; by step.
+  std::vector<Post> receives{};
+  SmallVector<Post> posts{}; ///< Of the place that is being written.
+  llvm::SmallDenseMap<uint64_t, uint32_t> firstOfCall{};
 };
 
 } // namespace
 
 std::optional<Program> ppcc::fuseMegatron(const FusePlan &plan) {
-  return Megatron(plan, Posting::Batch).run();
+  return Megatron{plan, Posting::Batch}.run();
 }
 
 std::optional<Program> ppcc::fuseMegatronEvenOdd(const FusePlan &plan) {
-  return Megatron(plan, Posting::EvenOdd).run();
+  return Megatron{plan, Posting::EvenOdd}.run();
 }

@@ -20,7 +20,6 @@
 
 #include "ppcc/Analysis/Run/EventRun.h"
 #include "ppcc/Basic/Diagnostics/Transforms.h"
-#include "ppcc/IR/Location.h"
 
 using namespace ppcc;
 

@@ -39,13 +39,12 @@ struct Repeat {
   }
 };
 
-class RankRoller {
-public:
-  /// `siteOf` holds by site what tells it from others: places in the program's
-  /// own text are no part of it.
-  RankRoller(const Program &program, RankId rank, ArrayRef<uint32_t> siteOf)
-      : program(program), first(program.begin(rank)), rows(program.size(rank)),
-        siteOf(siteOf) {}
+struct RankRoller {
+  const Program &program;
+  RankId rank;
+  /// By site what tells it from others: places in the program's own text are no
+  /// part of it.
+  ArrayRef<uint32_t> siteOf;
 
   /// The loops to make, in order; their rows count from the rank's first.
   std::vector<Repeat> run() {
@@ -57,7 +56,6 @@ public:
     return choose();
   }
 
-private:
   ActionId row(uint32_t i) const { return ActionId(first.value + i); }
 
   /// Gives the rows numbers, the same to those that differ in their microbatch
@@ -158,16 +156,14 @@ private:
     return result;
   }
 
-  const Program &program;
-  ActionId first;
-  uint32_t rows;
-  ArrayRef<uint32_t> siteOf;
-  std::vector<uint32_t> numbers; ///< By row.
-  std::vector<uint64_t> symbols; ///< By row.
+  const ActionId first = program.begin(rank);
+  const uint32_t rows = program.size(rank);
+  std::vector<uint32_t> numbers{}; ///< By row.
+  std::vector<uint64_t> symbols{}; ///< By row.
   /// By row, and after the last: the first begin of a group from there on, and
   /// the last up to there.
-  std::vector<uint32_t> groupFrom, groupUpTo;
-  std::priority_queue<Repeat> repeats; ///< What saves most comes first.
+  std::vector<uint32_t> groupFrom{}, groupUpTo{};
+  std::priority_queue<Repeat> repeats{}; ///< What saves most comes first.
 };
 
 } // namespace
@@ -186,7 +182,7 @@ Program ppcc::rolled(const Program &program) {
         result.append(program[row]);
       return ActionId(result.size());
     };
-    for (const Repeat &repeat : RankRoller(program, rank, siteOf).run()) {
+    for (const Repeat &repeat : RankRoller{program, rank, siteOf}.run()) {
       Loop loop;
       loop.count = repeat.iterations();
       loop.begin = append(ActionId(begin.value + repeat.begin));

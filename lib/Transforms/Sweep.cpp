@@ -10,15 +10,12 @@ using namespace ppcc;
 
 namespace {
 
-class Sweep {
-public:
-  explicit Sweep(CommPlan &plan)
-      : plan(plan), program(plan.program), writer(plan.writer) {
-    if (plan.prefetch)
-      prefetch.emplace(program, plan.index, *plan.prefetch);
-  }
+struct Sweep {
+  CommPlan &plan;
 
   bool run() {
+    if (plan.prefetch)
+      prefetch.emplace(program, plan.index, *plan.prefetch);
     std::vector<std::vector<TorchStep>> steps;
     if (plan.torch)
       for (RankId rank : program.ranks())
@@ -56,14 +53,12 @@ public:
 
   void step(RankId, size_t) {}
 
-private:
-  CommPlan &plan;
-  const Program &program;
-  CommWriter &writer;
+  const Program &program = plan.program;
+  CommWriter &writer = plan.writer;
   const Turns *sweeps = nullptr;
-  std::optional<Prefetch> prefetch;
+  std::optional<Prefetch> prefetch{};
 };
 
 } // namespace
 
-bool ppcc::planSweep(CommPlan &plan) { return Sweep(plan).run(); }
+bool ppcc::planSweep(CommPlan &plan) { return Sweep{plan}.run(); }

@@ -5,18 +5,18 @@ using namespace ppcc;
 
 namespace {
 
-class Builder {
-public:
-  Builder(const Program &program, const Durations &durations,
-          Workload::Backward backward, uint32_t maxGroupSize,
-          std::optional<Workload::ActivationPolicy> saving)
-      : program(program), durations(durations), memory(program),
-        maxGroupSize(maxGroupSize), numbering(program.pipes()), saving(saving),
-        differ(hasScales(program.costs())) {
-    load.backward = backward;
-  }
+struct Builder {
+  using Backward = Workload::Backward;
+  using ActivationPolicy = Workload::ActivationPolicy;
+
+  const Program &program;
+  const Durations &durations;
+  Backward backward;
+  uint32_t maxGroupSize;
+  std::optional<ActivationPolicy> saving;
 
   Workload run() {
+    load.backward = backward;
     load.ofRank.resize(program.numRanks());
     for (PipeId pipe : program.pipeIds())
       for (StageId stage : program.pipe(pipe).stages()) {
@@ -33,10 +33,6 @@ public:
     addMemoryBudgets();
     return std::move(load);
   }
-
-private:
-  using Backward = Workload::Backward;
-  using ActivationPolicy = Workload::ActivationPolicy;
 
   Action action(const Workload::Stage &row, uint32_t kind,
                 uint32_t microbatch) const {
@@ -198,14 +194,10 @@ private:
             std::max<decimal::Sum>(*limit - memory.staticOf(rank), -1));
   }
 
-  const Program &program;
-  const Durations &durations;
-  MemoryModel memory;
-  uint32_t maxGroupSize;
-  StageNumbering numbering;
-  Workload load;
-  std::optional<ActivationPolicy> saving;
-  const bool differ; ///< Whether microbatches do.
+  MemoryModel memory{program};
+  StageNumbering numbering{program.pipes()};
+  Workload load{};
+  const bool differ = hasScales(program.costs()); ///< Whether microbatches do.
   bool isMemoryKnown =
       true; ///< Whether what ranks hold follows from the parts.
 };
@@ -238,7 +230,7 @@ std::optional<OffloadKinds> ppcc::offloadKinds(const Program &program) {
 Workload Workload::of(const Program &program, const Durations &durations,
                       Backward backward, uint32_t maxGroupSize,
                       std::optional<ActivationPolicy> saving) {
-  return Builder(program, durations, backward, maxGroupSize, saving).run();
+  return Builder{program, durations, backward, maxGroupSize, saving}.run();
 }
 
 Workload Workload::of(const Program &program, const Durations &durations) {

@@ -28,10 +28,10 @@ namespace {
 
 using Stages = SmallVector<StageId, 4>;
 
-class StepPlanner {
-public:
-  StepPlanner(const Program &program, RankId rank, const TorchTarget &target)
-      : program(program), rank(rank), target(target) {}
+struct StepPlanner {
+  const Program &program;
+  RankId rank;
+  const TorchTarget &target;
 
   std::vector<TorchStep> plan() {
     std::vector<RowRange> items;
@@ -52,7 +52,6 @@ public:
     return std::move(steps);
   }
 
-private:
   /// A stage, and the item, counted from the rank's end, that uses it next.
   struct NextUse {
     StageId stage;
@@ -119,18 +118,15 @@ private:
     }
   }
 
-  const Program &program;
-  RankId rank;
-  const TorchTarget &target;
   uint32_t item = 0;
-  SmallVector<NextUse> uses;            ///< The soonest first.
-  llvm::SmallSet<uint32_t, 16> reduced; ///< Stages whose reduction is placed.
-  std::vector<TorchStep> steps;         ///< The last first.
+  SmallVector<NextUse> uses{};            ///< The soonest first.
+  llvm::SmallSet<uint32_t, 16> reduced{}; ///< Stages whose reduction is placed.
+  std::vector<TorchStep> steps{};         ///< The last first.
 };
 
 } // namespace
 
 std::vector<TorchStep> ppcc::torchSteps(const Program &program, RankId rank,
                                         const TorchTarget &target) {
-  return StepPlanner(program, rank, target).plan();
+  return StepPlanner{program, rank, target}.plan();
 }
