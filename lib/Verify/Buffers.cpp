@@ -1,6 +1,6 @@
 // Checks that no more receives of an edge wait for their readers than asked
 // for.
-#include "CheckerBase.h"
+#include "ProgramCheck.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -11,13 +11,8 @@ namespace {
 /// Counts for each edge the items that wait for what is posted: a group that
 /// reads several messages of an edge counts once, since no order could post one
 /// of them later.
-class BufferChecker : CheckerBase {
-public:
-  BufferChecker(const Program &program, const ReceiveBuffers &buffers,
-                uint32_t bound, PassContext &context)
-      : CheckerBase(program, context), buffers(buffers), edges(buffers.edges()),
-        bound(bound), readers(edges.edges().size()),
-        reported(edges.edges().size()) {}
+struct BufferChecker : ProgramCheck {
+  uint32_t bound;
 
   void check() {
     ReceiveWalk walk(program, edges);
@@ -39,7 +34,6 @@ public:
     }
   }
 
-private:
   bool isGroup(ActionId item) const {
     return item < program.end(rank) && program.itemOf(item).size() > 1;
   }
@@ -104,15 +98,15 @@ private:
     return item;
   }
 
-  const ReceiveBuffers &buffers;
-  const EdgeIndex &edges;
-  uint32_t bound;
-  RankId rank;
+  const ReceiveBuffers &buffers = Analyses(program).buffers();
+  const EdgeIndex &edges = buffers.edges();
+  RankId rank{};
   uint32_t firstReceive = 0, receives = 0; ///< Of the rank.
-  std::vector<uint32_t> readers;           ///< By edge.
-  BitVector reported;                      ///< By edge.
+  std::vector<uint32_t> readers =          ///< By edge.
+      std::vector<uint32_t>(edges.edges().size());
+  BitVector reported{unsigned(edges.edges().size())}; ///< By edge.
   /// Edges with groups that wait for what is posted on them.
-  DenseSet<std::pair<uint32_t, uint32_t>> groups;
+  DenseSet<std::pair<uint32_t, uint32_t>> groups{};
 };
 
 constexpr PassOption<uint32_t> bufferOptions[] = {
@@ -127,8 +121,7 @@ constexpr PassOption<uint32_t> bufferOptions[] = {
 Pass ppcc::verifyBuffers(uint32_t prefetch) {
   return checkPass([=](const Program &program, PassContext &context) {
     if (indexOf(program, context))
-      BufferChecker(program, Analyses(program).buffers(), prefetch, context)
-          .check();
+      BufferChecker{{program, context}, prefetch}.check();
   });
 }
 

@@ -1,5 +1,5 @@
 // Checks that all members of a collective join it, in one order on every rank.
-#include "CheckerBase.h"
+#include "ProgramCheck.h"
 #include "ppcc/Analysis/Run/EventGraph.h"
 #include "ppcc/Analysis/Run/WaitCycle.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
@@ -10,9 +10,8 @@ using namespace ppcc;
 
 namespace {
 
-class CollectiveChecker : IndexedCheckerBase {
-public:
-  using IndexedCheckerBase::IndexedCheckerBase;
+struct CollectiveChecker : IndexedCheck {
+  using IndexedCheck::IndexedCheck;
 
   void check() {
     size_t before = context.diags.errorCount();
@@ -28,7 +27,6 @@ public:
         checkOrder(lane);
   }
 
-private:
   bool isMember(ActionId row) {
     return ppcc::isMember(program.kindOf(row), program.pipe(program[row].pipe),
                           program[row].stage);

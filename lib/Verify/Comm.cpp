@@ -1,6 +1,6 @@
 // Checks that each edge between ranks has one send and one receive a
 // microbatch, in place.
-#include "CheckerBase.h"
+#include "ProgramCheck.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -9,11 +9,10 @@ using namespace ppcc;
 namespace {
 
 /// Programs without any communication pass: it is injected later.
-class CommChecker : IndexedCheckerBase {
+class CommChecker : IndexedCheck {
 public:
   CommChecker(const Program &program, PassContext &context)
-      : IndexedCheckerBase(program, context),
-        groups(Analyses(program).groups()) {
+      : IndexedCheck(program, context), groups(Analyses(program).groups()) {
     for (ActionId i : program.rows())
       rows += !program.kindOf(i).isCompute();
     for (PipeId pipe : program.pipeIds())

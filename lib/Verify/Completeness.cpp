@@ -1,5 +1,5 @@
 // Checks that each stage does its work exactly once for each microbatch.
-#include "CheckerBase.h"
+#include "ProgramCheck.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
@@ -42,16 +42,14 @@ std::string span(StringRef one, StringRef many, uint32_t first, uint32_t last) {
                        : fmt::format("{} {} to {}", many, first, last);
 }
 
-class CompletenessChecker : IndexedCheckerBase {
-public:
-  using IndexedCheckerBase::IndexedCheckerBase;
+struct CompletenessChecker : IndexedCheck {
+  using IndexedCheck::IndexedCheck;
 
   void check() {
     checkPresent();
     checkMissing();
   }
 
-private:
   void checkPresent() {
     uint8_t wanted = wantedSlots();
     for (ActionId row : program.rows()) {
@@ -155,9 +153,8 @@ private:
 };
 
 /// Checks what declared actions ask for.
-class DeclaredChecker : IndexedCheckerBase {
-public:
-  using IndexedCheckerBase::IndexedCheckerBase;
+struct DeclaredChecker : IndexedCheck {
+  using IndexedCheck::IndexedCheck;
 
   void check() {
     for (RankId rank : program.ranks())
@@ -174,7 +171,6 @@ public:
         checkRequired(kind);
   }
 
-private:
   using Work = std::tuple<uint32_t, uint32_t, uint32_t>;
 
   static Work workOf(const Action &action, const KindInfo &info,

@@ -1,18 +1,18 @@
 // What the checks that report cycles of waits share.
 #pragma once
 
-#include "CheckerBase.h"
+#include "ProgramCheck.h"
 #include "ppcc/Analysis/Run/EventGraph.h"
 #include "ppcc/Analysis/Run/WaitCycle.h"
 
 namespace ppcc {
 
 /// Reports the shortest cycle of waits that blocks a program.
-class CycleReporter : protected CheckerBase {
+class CycleReporter : protected ProgramCheck {
 public:
   /// `graph` has run, and not to completion.
   CycleReporter(const Program &program, PassContext &context, EventGraph &graph)
-      : CheckerBase(program, context), graph(graph),
+      : ProgramCheck{program, context}, graph(graph),
         cycle(graph.shortestCycle()) {}
 
 protected:

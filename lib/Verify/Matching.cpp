@@ -2,7 +2,7 @@
 // order.
 #include "Matching.h"
 
-#include "CheckerBase.h"
+#include "ProgramCheck.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/Verify/Passes.h"
@@ -86,11 +86,8 @@ std::vector<Mismatch> ppcc::firstMismatches(const Program &program,
 namespace {
 
 /// Tells the user of messages that do not match.
-class MismatchReporter : CheckerBase {
-public:
-  MismatchReporter(const Program &program, const MessageIndex &messages,
-                   PassContext &context)
-      : CheckerBase(program, context), messages(messages) {}
+struct MismatchReporter : ProgramCheck {
+  const MessageIndex &messages;
 
   void reportMismatch(const Mismatch &mismatch) const {
     auto [send, recv, position, channel] = mismatch;
@@ -114,7 +111,6 @@ public:
         .note(place(itsRecv), "`{}` is only here", cell(itsRecv));
   }
 
-private:
   static StringRef dataOf(uint8_t slotBit) {
     return slotBit == slot::Output ? "activation" : "gradient";
   }
@@ -135,8 +131,6 @@ private:
     }
     return text + "]";
   }
-
-  const MessageIndex &messages;
 };
 
 } // namespace
@@ -145,7 +139,7 @@ void ppcc::verifyMatching(const Program &program, PassContext &context) {
   const MessageIndex *messages = messagesOf(program, context);
   if (!messages || !checkPairs(program, *messages, context))
     return;
-  MismatchReporter reporter(program, *messages, context);
+  MismatchReporter reporter{{program, context}, *messages};
   for (const Mismatch &mismatch : firstMismatches(program, *messages))
     if (!context.diags.saturated())
       reporter.reportMismatch(mismatch);

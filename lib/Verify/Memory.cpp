@@ -1,5 +1,5 @@
 // Checks that no rank holds more memory than it may.
-#include "CheckerBase.h"
+#include "ProgramCheck.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
 #include "ppcc/Analysis/Run/WaitCycle.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
@@ -30,11 +30,7 @@ std::string heldText(const Program &program, ArrayRef<HeldMemory> held) {
 
 /// Checks what actions restore against what the others take that do not keep
 /// it.
-class RestoreChecker : CheckerBase {
-public:
-  RestoreChecker(const Program &program, PassContext &context)
-      : CheckerBase(program, context), model(program) {}
-
+struct RestoreChecker : ProgramCheck {
   /// Reports each kind and stage once.
   void check() {
     std::set<std::tuple<KindId, PipeId, StageId>> reported;
@@ -49,7 +45,6 @@ public:
     }
   }
 
-private:
   /// Whether something was reported.
   bool compare(ActionId row, const Action &whole, Amount taken, Amount all) {
     std::string has = amount::format(all);
@@ -65,15 +60,11 @@ private:
     return true;
   }
 
-  MemoryModel model;
+  MemoryModel model{program};
 };
 
-class MemoryChecker : CheckerBase {
-public:
-  MemoryChecker(const Program &program, PassContext &context,
-                const Simulation &run)
-      : CheckerBase(program, context), curve(program, run),
-        model(curve.model()) {}
+struct MemoryChecker : ProgramCheck {
+  const Simulation &run;
 
   void check() {
     checkStaticMemory();
@@ -82,7 +73,6 @@ public:
         checkRank(rank);
   }
 
-private:
   /// Reports the ranks for which what their stages hold at rest is too much.
   void checkStaticMemory() {
     std::vector<RankId> over;
@@ -124,8 +114,8 @@ private:
                                 : ", static " + amount::format(staticMemory));
   }
 
-  MemoryCurve curve;
-  const MemoryModel &model;
+  MemoryCurve curve{program, run};
+  const MemoryModel &model = curve.model();
 };
 
 const PassOption<Transport> memoryOptions[] = {
@@ -141,12 +131,12 @@ const PassOption<Transport> memoryOptions[] = {
 
 Pass ppcc::verifyMemory(Transport transport) {
   return checkPass([=](const Program &program, PassContext &context) {
-    RestoreChecker(program, context).check();
+    RestoreChecker{{program, context}}.check();
     if (!program.costs().has({Cost::MemoryLimit}))
       return;
     if (const TimedRun *timed =
             Analyses(program).timedRun(transport, context.diags))
-      MemoryChecker(program, context, timed->simulation).check();
+      MemoryChecker{{program, context}, timed->simulation}.check();
   });
 }
 

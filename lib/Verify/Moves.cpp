@@ -1,5 +1,5 @@
 // Checks that no two actions move the same away from a rank.
-#include "CheckerBase.h"
+#include "ProgramCheck.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
@@ -10,10 +10,7 @@ namespace {
 
 /// Follows what declared actions give away of what a stage keeps of a
 /// microbatch, and what they bring back.
-class MoveChecker : CheckerBase {
-public:
-  using CheckerBase::CheckerBase;
-
+struct MoveChecker : ProgramCheck {
   void check() {
     if (!canConflict())
       return;
@@ -30,7 +27,6 @@ public:
       }
   }
 
-private:
   struct Kept {
     decimal::Sum taken = 0, away = 0;
     ActionId mover; ///< The last that moved some of it away.
@@ -69,11 +65,11 @@ private:
   }
 
   const PairNumbering pairOf{program.pipes()};
-  std::vector<Kept> kept; ///< By pair.
+  std::vector<Kept> kept{}; ///< By pair.
 };
 
 } // namespace
 
 void ppcc::verifyMoves(const Program &program, PassContext &context) {
-  MoveChecker(program, context).check();
+  MoveChecker{{program, context}}.check();
 }

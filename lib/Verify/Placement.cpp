@@ -1,5 +1,5 @@
 // Checks that each action is on the rank that hosts its stage.
-#include "CheckerBase.h"
+#include "ProgramCheck.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 

@@ -28,12 +28,10 @@ DiagnosticEngine::Builder reportAt(const Program &program, PassContext &context,
 }
 
 /// A check of one program, and how it names actions in messages.
-class CheckerBase {
-public:
-  CheckerBase(const Program &program, PassContext &context)
-      : program(program), context(context) {}
+struct ProgramCheck {
+  const Program &program;
+  PassContext &context;
 
-protected:
   bool isSaturated() const { return context.diags.saturated(); }
   Location place(ActionId row) const {
     return locationOf(program, row, context.sources);
@@ -55,9 +53,6 @@ protected:
   DiagnosticEngine::Builder report(ActionId row, Args &&...args) const {
     return reportAt<id>(program, context, row, std::forward<Args>(args)...);
   }
-
-  const Program &program;
-  PassContext &context;
 };
 
 /// The index of the program, or nothing, and errors were reported, when the
@@ -74,17 +69,14 @@ inline const ProgramIndex *indexOf(const Program &program,
 }
 
 /// A check of a program that has an index.
-class IndexedCheckerBase : protected CheckerBase {
-public:
-  IndexedCheckerBase(const Program &program, PassContext &context)
-      : CheckerBase(program, context), index(Analyses(program).index()) {}
+struct IndexedCheck : ProgramCheck {
+  IndexedCheck(const Program &program, PassContext &context)
+      : ProgramCheck{program, context}, index(Analyses(program).index()) {}
 
-protected:
   const ProgramIndex &index;
 };
 
-/// Lets a Checker, an IndexedCheckerBase, check() a program that is long
-/// enough.
+/// Lets a Checker, an IndexedCheck, check() a program that is long enough.
 template <class Checker>
 void checkIndexed(const Program &program, PassContext &context) {
   if (indexOf(program, context))
