@@ -40,6 +40,9 @@ void addScheduleOptions(OptionParser &parser, Options &options,
 void addCompileOptions(OptionParser &parser, Options &options);
 /// Adds `--cost` and `--costs`.
 void addCostOptions(OptionParser &parser, CostRequest &request);
+/// Declares what is for programs, of which there may be none.
+void forPrograms(OptionParser &parser, const Options &options,
+                 function_ref<void()> declare);
 /// Declares what is for formats that read it (Emitter::Reads): not at all where
 /// none can be written, and as wrong usage beside the others.
 void forFormats(OptionParser &parser, const Options &options, unsigned reads,

@@ -1,0 +1,272 @@
+// The options of `ppcc build`, `check` and `report`.
+#include "Options.h"
+
+#include "ppcc/Driver/Output.h"
+
+using namespace ppcc;
+
+static void addDepfile(OptionParser &parser, BuildOptions &options) {
+  parser.onlyIf(
+      [&options] { return options.output != "-"; },
+      "it lists the inputs of the file of --output, and none is written",
+      [&] {
+        parser.output("--depfile", options.depfile,
+                      "Write a Make rule with the input files of the output");
+      });
+}
+
+static void addInput(OptionParser &parser, Options &options, bool isRequired) {
+  parser.positional("INPUT", options.request.input,
+                    "A schedule or program: a file, `-` for standard input, or "
+                    "the name of a library schedule",
+                    isRequired);
+}
+
+static void addWatch(OptionParser &parser, BuildOptions &options) {
+  parser.flag("--watch", options.watch,
+              "Compile again whenever an input file changes");
+  parser.addCheck([&options]() -> std::string {
+    return options.watch && options.request.input == "-"
+               ? "--watch waits for files to change, and none is read"
+               : "";
+  });
+}
+
+/// What commands that compile one input have in common.
+static void addCommonOptions(OptionParser &parser, BuildOptions &options) {
+  addWatch(parser, options);
+  addCompileOptions(parser, options);
+  parser.group("For builds and other tools", [&] {
+    forPrograms(parser, options, [&] {
+      parser.flag("--no-families", options.noFamilies,
+                  "Expand and verify all microbatches, even where a proof for "
+                  "all M is faster");
+    });
+  });
+}
+
+static void addTimeline(OptionParser &parser, Options &options) {
+  parser.flag("--timeline", options.timeline,
+              "Also draw a timeline on standard error");
+}
+
+/// What says which passes run is no pipeline beside one.
+static std::string conflictWithPasses(const Request &request) {
+  const CommRequest &comm = request.comm;
+  const std::tuple<bool, StringRef, StringRef> rules[] = {
+      {comm.order.has_value(), "--comm-order",
+       "write inject-comm{order=...} into the pipeline"},
+      {comm.fusion, "--fuse", "write fuse-comm{mode=...} into the pipeline"},
+      {!comm.transports.empty(), "--transport",
+       "write verify-transport{transport=...} into the pipeline"},
+      {comm.prefetch.has_value(), "--prefetch",
+       "write inject-comm{prefetch=...} and verify-buffers{prefetch=...} into "
+       "the pipeline"},
+      {comm.preconnect.has_value(), "--preconnect",
+       "write preconnect into the pipeline"},
+      {request.rolled, "--rolled", "end the pipeline with roll"}};
+  if (!request.passes.passes.empty())
+    for (const auto &[isGiven, option, instead] : rules)
+      if (isGiven)
+        return fmt::format("{} and --passes exclude each other; {}", option,
+                           instead);
+  return "";
+}
+
+static void addDeveloperOptions(OptionParser &parser, Options &options) {
+  parser.group("For developers of ppcc", [&] {
+    forPrograms(parser, options, [&] { addPassOptions(parser, options); });
+  });
+  parser.addCheck([&options] { return conflictWithPasses(options.request); });
+}
+
+static void addConsoleOptions(OptionParser &parser, Options &options) {
+  addMaxErrors(parser, options.console.maxErrors);
+  parser.group("For builds and other tools",
+               [&] { addDiagnosticsFormat(parser, options.console); });
+}
+
+/// Declares what says how one format is written.
+static void addFormatOptions(OptionParser &parser, Options &options) {
+  EmitOptions &emit = options.emitOptions;
+  forFormats(parser, options, Emitter::Torch, [&] {
+    parser.parsed("--torch-version",
+                  "The PyTorch version that reads torch-csv, such as 2.9",
+                  [&](const std::string &text) -> std::string {
+                    auto version = parseTorchVersion(text);
+                    emit.torch.version = version.value_or(TorchVersion());
+                    return version
+                               ? ""
+                               : "`" + text + "` is not a version such as 2.9";
+                  });
+  });
+  parser.onlyIf(
+      [&options] { return options.emit == "torch-csv"; },
+      "it is for --emit=torch-csv; PyTorch moves parameters by itself "
+      "when it places the messages",
+      [&] {
+        parser.flag("--torch-fsdp", emit.torch.fsdp,
+                    "Write UNSHARD and RESHARD into torch-csv");
+      });
+  forFormats(parser, options, Emitter::Symbol, [&] {
+    parser.parsed("--cpp-symbol", "The name of the variable that cpp defines",
+                  [&](const std::string &text) -> std::string {
+                    emit.cppSymbol = text;
+                    return isCppSymbol(text)
+                               ? ""
+                               : "`" + text +
+                                     "` cannot be the name of a variable";
+                  });
+  });
+}
+
+/// Those of programs for all values of a parameter.
+constexpr std::array<StringRef, 2> familyFormats = {"json", "cpp"};
+
+/// Declares what says what is written.
+static void addOutputOptions(OptionParser &parser, BuildOptions &options) {
+  addOutput(parser, options.output);
+  std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
+  kinds.push_back("ast");
+  parser.choice("--emit", "The output format", kinds, options.emit);
+  parser.onlyIf(
+      [&options] {
+        const Emitter *emitter = findEmitter(options.emit);
+        return emitter && emitter->programs != Emitter::Flat;
+      },
+      "it is for formats that have loops: --emit=json, cpp, ir",
+      [&] {
+        parser.flag(
+            "--rolled", options.request.rolled,
+            "Write repeated actions as loops (json, ir; cpp always does)");
+      });
+  parser.value("--for", "NAME", options.free,
+               "Write one program for all values of this parameter, proven for "
+               "each (" +
+                   llvm::join(familyFormats, ", ") + ")");
+}
+
+/// The same, of what fewer ask for.
+static void addRareOutputOptions(OptionParser &parser, BuildOptions &options) {
+  parser.group("Communication", [&] {
+    forPrograms(parser, options, [&] {
+      parser.choice("--preconnect",
+                    "Write the order in which to open connections; auto, the "
+                    "default: on stream transports",
+                    {std::begin(preconnects), std::end(preconnects)},
+                    options.request.comm.preconnect);
+    });
+  });
+  parser.group("For builds and other tools", [&] {
+    addDepfile(parser, options);
+    addFormatOptions(parser, options);
+  });
+}
+
+/// What speaks against the options of a build together, if anything.
+static std::string findConflict(const BuildOptions &options) {
+  const Request &request = options.request;
+  if (request.input.empty() && !options.lists())
+    return "no input: give a schedule file, or the name of one of the library";
+  if (options.timeline && options.output != "-" &&
+      isSameFile(options.output, "/dev/stderr", llvm::nulls()))
+    return "--output is where --timeline draws";
+  const Instrumentation &watch = request.passes.instrumentation;
+  if (!options.free.empty() &&
+      (!llvm::is_contained(familyFormats, options.emit) || options.timeline ||
+       !options.depfile.empty() || request.rolled || options.noFamilies ||
+       !request.passes.passes.empty() || request.passes.verifiesEach ||
+       watch.printAfterAll || !watch.printAfter.empty() ||
+       !watch.print.ranks.empty() || watch.print.microbatches))
+    return "--for writes one file of --emit=" +
+           llvm::join(familyFormats, " or ") +
+           " and chooses passes and messages itself; it draws nothing";
+  return "";
+}
+
+void ppcc::declareBuild(OptionParser &parser, BuildOptions &options) {
+  auto isNoList = [&options] { return !options.lists(); };
+  auto declareAll = [&] {
+    addInput(parser, options, /*isRequired=*/false);
+    auto ifWriting = [&](Declare *declare) {
+      parser.onlyIf(
+          [&options] { return !options.check && !options.listParams; },
+          "nothing is written with --check and --list-params",
+          [&] { declare(parser, options); });
+    };
+    ifWriting(addOutputOptions);
+    forPrograms(parser, options, [&] {
+      parser.flag("--check", options.check, "Verify only, write nothing");
+      addTimeline(parser, options);
+    });
+    addCommonOptions(parser, options);
+    ifWriting(addRareOutputOptions);
+    parser.flag("--list-params", options.listParams,
+                "Print the parameters of the schedule and exit");
+  };
+  parser.onlyIf(isNoList,
+                "an option that lists and exits cannot be combined with others",
+                declareAll);
+  addConsoleOptions(parser, options);
+  parser.flag("--list-schedules", options.listSchedules,
+              "Print the schedules of the library and exit");
+  parser.onlyIf(isNoList,
+                "an option that lists and exits cannot be combined with others",
+                [&] {
+                  addPictureOptions(parser, options);
+                  addDeveloperOptions(parser, options);
+                });
+  parser.group("For developers of ppcc", [&] {
+    parser.flag("--list-passes", options.listPasses,
+                "Print the passes with their options and exit");
+    parser.flag("--list-diagnostics", options.listDiagnostics,
+                "Print the table of diagnostics as Markdown and exit");
+  });
+  parser.addCheck([&options] { return findConflict(options); });
+}
+
+void ppcc::declareCheck(OptionParser &parser, BuildOptions &options) {
+  options.check = true;
+  options.hasEmitOption = false;
+  addInput(parser, options, /*isRequired=*/true);
+  addTimeline(parser, options);
+  addCommonOptions(parser, options);
+  addConsoleOptions(parser, options);
+  addPictureOptions(parser, options);
+  addDeveloperOptions(parser, options);
+}
+
+void ppcc::declareReport(OptionParser &parser, BuildOptions &options) {
+  options.emit = "report";
+  options.hasEmitOption = false;
+  addInput(parser, options, /*isRequired=*/true);
+  addOutput(parser, options.output);
+  parser.choice(
+      "--format", "The format of the report",
+      {{"text", std::string("report")}, {"json", std::string("report-json")}},
+      options.emit);
+  addCommonOptions(parser, options);
+  addConsoleOptions(parser, options);
+  parser.group("For builds and other tools",
+               [&] { addDepfile(parser, options); });
+  addDeveloperOptions(parser, options);
+}
+
+std::optional<int> ppcc::parseOptions(const Invocation &call,
+                                      BuildOptions &options, Declare *declare) {
+  OptionParser parser(call, options.command);
+  parser.version();
+  declare(parser, options);
+  if (std::optional<int> code = parser.parse())
+    return code;
+  Request &request = options.request;
+  if (options.emit == "ast")
+    request.until = Request::StopAfter::Parsed;
+  else if (options.listParams)
+    request.until = Request::StopAfter::Checked;
+  request.torch = options.emitOptions.torch;
+  const Emitter *emitter = findEmitter(options.emit);
+  request.rolled |= request.passes.passes.empty() && emitter &&
+                    emitter->programs == Emitter::Rolled;
+  return std::nullopt;
+}
