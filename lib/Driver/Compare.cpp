@@ -5,12 +5,10 @@
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Emit/Writer.h"
 #include "ppcc/Support/Progress.h"
 #include "ppcc/Support/Suggest.h"
 #include "ppcc/Support/TextTable.h"
-
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/Path.h"
 
 using namespace ppcc;
 
@@ -72,11 +70,10 @@ void declare(OptionParser &parser, CompareOptions &options) {
   addMaxErrors(parser, options.console.maxErrors);
 }
 
-class Comparison {
-public:
-  Comparison(const CompareOptions &options, raw_ostream &err,
-             Progress &progress)
-      : options(options), err(err), progress(progress) {}
+struct Comparison {
+  const CompareOptions &options;
+  raw_ostream &err;
+  Progress &progress;
 
   /// Compiles everything; what went wrong is reported for each.
   ExitCode run(Session &compiler) {
@@ -96,12 +93,11 @@ public:
     return count;
   }
 
-  std::vector<Row> rows;
-  std::deque<Program> programs; ///< Those of a page.
-  std::vector<PageRun> runs;
-  std::string running; ///< What is compiled now.
+  std::vector<Row> rows{};
+  std::deque<Program> programs{}; ///< Those of a page.
+  std::vector<PageRun> runs{};
+  std::string running{}; ///< What is compiled now.
 
-private:
   /// The values of a combination; the last sweep changes fastest.
   std::vector<sema::ParamValue> valuesOf(size_t number) const {
     std::vector<sema::ParamValue> values;
@@ -217,13 +213,10 @@ private:
     return code;
   }
 
-  const CompareOptions &options;
   Session *session = nullptr;
-  raw_ostream &err;
-  Progress &progress;
   size_t pageRows = 0;
-  std::map<std::string, std::set<std::string>> names; ///< By input.
-  std::set<std::string> seen;
+  std::map<std::string, std::set<std::string>> names{}; ///< By input.
+  std::set<std::string> seen{};
 };
 
 /// The parameters that tell rows apart or that were given, in order.
@@ -273,25 +266,27 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
 
 /// Figures are numbers, but for the transport.
 void printJson(ArrayRef<Row> rows, raw_ostream &out) {
-  llvm::json::OStream json(out, 1);
-  json.array([&] {
-    for (const Row &row : rows)
-      json.object([&] {
-        json.attribute("schedule", llvm::json::fixUTF8(row.schedule));
-        writeParams(json, row.params);
-        for (auto [name, figure] : llvm::zip(metricNames, row.metrics)) {
-          std::string key = name;
-          std::replace(key.begin(), key.end(), ' ', '_');
-          json.attributeBegin(key);
-          figure == row.metrics.front() ? json.value(figure)
-                                        : json.rawValue(figure);
-          json.attributeEnd();
-        }
-        if (row.fits)
-          json.attribute("fits", *row.fits);
-      });
-  });
-  out << '\n';
+  auto put = [](JsonFields &fields, const Row &row) {
+    fields("schedule", row.schedule);
+    fields.object("params", [&](JsonFields &of) { putParams(of, row.params); });
+    for (auto [name, figure] : llvm::zip(metricNames, row.metrics)) {
+      std::string key = name;
+      std::replace(key.begin(), key.end(), ' ', '_');
+      figure == row.metrics.front() ? fields(key, figure)
+                                    : fields.raw(key, figure);
+    }
+    if (row.fits)
+      fields("fits", *row.fits);
+  };
+  Writer writer(out);
+  writer.lines(
+      rows,
+      [&](const Row &row) {
+        writer.object([&](JsonFields &fields) { put(fields, row); },
+                      {.indent = 2});
+      },
+      0);
+  writer.put('\n');
 }
 
 } // namespace
@@ -305,7 +300,7 @@ int ppcc::runCompare(const Invocation &call) {
   size_t runs =
       options.inputs.size() * Comparison::combinations(options.sweeps);
   Progress progress(call.err, runs);
-  Comparison comparison(options, call.err, progress);
+  Comparison comparison{options, call.err, progress};
   auto session = consoleSession(call, options.console, [&](Diagnostic &found) {
     progress.clear();
     if (!comparison.running.empty())

@@ -1,10 +1,9 @@
 // `ppcc diff`: where two programs first differ.
 #include "Options.h"
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Emit/Writer.h"
 #include "ppcc/IR/Location.h"
 #include "ppcc/Support/Printable.h"
-
-#include "llvm/Support/JSON.h"
 
 using namespace ppcc;
 
@@ -67,14 +66,12 @@ std::string meaningOf(const Program &program, const KindInfo &kind) {
                      fmt::join(kind.stages, ","), fmt::join(rules, " "));
 }
 
-class Difference {
-public:
-  /// `haveHeads`: both are of formats that say all of a program.
-  Difference(const Program &a, const Program &b, StringRef nameA,
-             StringRef nameB, bool haveHeads, SourceManager &sources,
-             raw_ostream &out)
-      : programs{&a, &b}, names{nameA, nameB}, haveHeads(haveHeads),
-        sources(sources), out(out) {}
+struct Difference {
+  const Program *programs[2];
+  StringRef names[2];
+  bool haveHeads; ///< Both are of formats that say all of a program.
+  SourceManager &sources;
+  raw_ostream &out;
 
   /// Whether the programs are equal up to the order of independent actions.
   bool print() {
@@ -122,33 +119,30 @@ public:
                   llvm::all_of(ranks, [](const RankDifference &rank) {
                     return rank.differsInOrderOnly;
                   });
-    llvm::json::OStream json(out, 1);
-    json.object([&] {
-      json.attribute("equal", isSame && ranks.empty());
-      json.attribute("same_work", isSame);
-      json.attributeArray("ranks", [&] {
-        for (const Program *program : programs)
-          json.value(program->ranksBegun());
-      });
-      json.attribute("head", head.empty() ? llvm::json::Value(nullptr)
-                                          : llvm::json::fixUTF8(head));
-      json.attributeArray("differences", [&] {
-        for (const auto &[rank, first, differsInOrderOnly] : ranks)
-          json.object([&, rank = rank, first = first,
-                       differsInOrderOnly = differsInOrderOnly] {
-            json.attribute("rank", rank.value);
-            json.attribute("action", first);
-            json.attribute("a", llvm::json::fixUTF8(text(0, rank, first)));
-            json.attribute("b", llvm::json::fixUTF8(text(1, rank, first)));
-            json.attribute("only_order", differsInOrderOnly);
-          });
-      });
-    });
-    out << '\n';
+    auto put = [&](JsonFields &fields) {
+      fields("equal", isSame && ranks.empty());
+      fields("same_work", isSame);
+      fields.values("ranks",
+                    llvm::map_range(programs, [](const Program *program) {
+                      return program->ranksBegun();
+                    }));
+      fields("head", head.empty() ? std::nullopt : std::optional(head));
+      fields.objects("differences", ranks,
+                     [&](JsonFields &of, const RankDifference &difference) {
+                       auto [rank, first, differsInOrderOnly] = difference;
+                       of("rank", rank);
+                       of("action", first);
+                       of("a", text(0, rank, first));
+                       of("b", text(1, rank, first));
+                       of("only_order", differsInOrderOnly);
+                     });
+    };
+    Writer writer(out);
+    writer.object(put, indentedJson);
+    writer.put('\n');
     return isSame;
   }
 
-private:
   /// Where the lists of a rank first differ.
   struct RankDifference {
     RankId rank;
@@ -275,12 +269,6 @@ private:
         action.joined ? " in a group" : "",
         where.empty() ? "" : " (" + where + ")");
   }
-
-  const Program *programs[2];
-  StringRef names[2];
-  bool haveHeads;
-  SourceManager &sources;
-  raw_ostream &out;
 };
 
 } // namespace
@@ -312,9 +300,11 @@ int ppcc::runDiff(const Invocation &call) {
     return code;
   bool same = false;
   code = writeOutput(options.output, call.out, *session, [&](raw_ostream &s) {
-    Difference difference(sides[0]->program, sides[1]->program,
-                          options.inputs[0], options.inputs[1], haveHeads,
-                          session->sources, s);
+    Difference difference{{&sides[0]->program, &sides[1]->program},
+                          {options.inputs[0], options.inputs[1]},
+                          haveHeads,
+                          session->sources,
+                          s};
     same = options.asJson ? difference.printJson() : difference.print();
   });
   return same ? code : Errors;

@@ -15,7 +15,7 @@ using namespace ppcc;
 namespace {
 
 /// Writes what was compiled.
-struct Writer {
+struct ResultWriter {
   const BuildOptions &options;
   const Compiled &compiled;
   Session &session;
@@ -109,7 +109,7 @@ static int compileOnce(BuildOptions options, const Invocation &call) {
     return *code;
   Compiled compiled = compileAny(options, *session);
   ExitCode code = exitCodeOf(compiled, call.err);
-  Writer writer{options, compiled, *session, call};
+  ResultWriter writer{options, compiled, *session, call};
   if (code == Success && options.request.until == Request::StopAfter::Checked)
     listParams(compiled.params, call.out);
   else if (code == Success && (!options.check || options.timeline))

@@ -5,18 +5,18 @@
 
 using namespace ppcc;
 
-static void writeMetrics(const ProvenRange &range, llvm::json::OStream &json) {
+static void putMetrics(const ProvenRange &range, JsonFields &fields) {
   const Metrics none, &metrics = range.metrics ? *range.metrics : none;
   auto known = [&](const Formula &formula) {
     return range.metrics ? std::optional(formula) : std::nullopt;
   };
-  writeFormula(json, "work", metrics.work);
-  writeFormula(json, "bubble", metrics.bubble);
-  writeFormula(json, "activations", metrics.activations);
-  writeFormula(json, "memory", metrics.memory);
-  writeFormula(json, "messages", known(metrics.messages));
-  writeFormula(json, "bytes", metrics.bytes);
-  json.attribute("bottleneck", llvm::json::Array(metrics.bottleneck));
+  putFormula(fields, "work", metrics.work);
+  putFormula(fields, "bubble", metrics.bubble);
+  putFormula(fields, "activations", metrics.activations);
+  putFormula(fields, "memory", metrics.memory);
+  putFormula(fields, "messages", known(metrics.messages));
+  putFormula(fields, "bytes", metrics.bytes);
+  fields.values("bottleneck", metrics.bottleneck);
 }
 
 static void writeTable(const ProveOptions &options, const Proof &proof,
@@ -61,5 +61,5 @@ static void writeTable(const ProveOptions &options, const Proof &proof,
 int ppcc::runExplain(const Invocation &call) {
   OptionParser parser(call, "ppcc explain");
   return runProof(parser, {"text", "json", "markdown"}, true, call,
-                  "ppcc.explanation", writeMetrics, writeTable);
+                  "ppcc.explanation", putMetrics, writeTable);
 }

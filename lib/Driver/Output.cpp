@@ -15,14 +15,14 @@ using namespace ppcc;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
-using Writer = function_ref<void(raw_ostream &)>;
+using Fill = function_ref<void(raw_ostream &)>;
 
 namespace {
 
 std::error_code lastError() { return {errno, std::generic_category()}; }
 
 /// Lets `write` fill an open file; gives what went wrong with it.
-std::error_code fill(int file, Writer write) {
+std::error_code fill(int file, Fill write) {
   llvm::raw_fd_ostream stream(file, /*shouldClose=*/false);
   write(stream);
   stream.flush();
@@ -274,7 +274,7 @@ bool ppcc::prepareOutputs(ArrayRef<StringRef> paths, raw_ostream &out,
 }
 
 ExitCode ppcc::writeOutput(StringRef path, raw_ostream &out, Session &session,
-                           Writer write) {
+                           Fill write) {
   return writeOutputs(OutputFile{path, write}, out, session);
 }
 

@@ -4,40 +4,10 @@
 
 using namespace ppcc;
 
-namespace {
-
-void writeJson(const Proof &proof, StringRef format, StringRef free,
-               const SourceManager &sources, raw_ostream &out,
-               function_ref<void(const ProvenRange &, llvm::json::OStream &)>
-                   writeMembers) {
-  llvm::json::OStream json(out, 1);
-  json.object([&] {
-    writeProofHead(json, format, proof.schedule, proof.params, free,
-                   proof.transports);
-    json.attributeArray("ranges", [&] {
-      for (const ProvenRange &range : proof.ranges)
-        json.object([&] {
-          json.attribute("modulus", range.modulus);
-          json.attribute("residue", range.residue);
-          json.attribute("from", range.from);
-          json.attribute("to", range.to ? llvm::json::Value(*range.to)
-                                        : llvm::json::Value(nullptr));
-          json.attribute("verdict", verdictName(range.verdict));
-          writeFormula(json, "makespan", range.makespan);
-          writeMembers(range, json);
-          json.attribute("reason", reasonText(range, sources));
-        });
-    });
-  });
-  out << '\n';
-}
-
-} // namespace
-
 int ppcc::runProof(
     OptionParser &parser, std::vector<StringRef> formats, bool explains,
     const Invocation &call, StringRef format,
-    function_ref<void(const ProvenRange &, llvm::json::OStream &)> writeMembers,
+    function_ref<void(const ProvenRange &, JsonFields &)> putMembers,
     function_ref<void(const ProveOptions &, const Proof &,
                       const SourceManager &, raw_ostream &)>
         writeText) {
@@ -78,11 +48,24 @@ int ppcc::runProof(
     return parser.usageError(usageError);
   if (!proof)
     return Errors;
+  auto putRange = [&](JsonFields &fields, const ProvenRange &range) {
+    fields("modulus", range.modulus);
+    fields("residue", range.residue);
+    fields("from", range.from);
+    fields("to", range.to);
+    fields("verdict", verdictName(range.verdict));
+    putFormula(fields, "makespan", range.makespan);
+    putMembers(range, fields);
+    fields("reason", reasonText(range, sources));
+  };
   auto write = [&](raw_ostream &s) {
-    if (options.format == "json")
-      writeJson(*proof, format, options.free, sources, s, writeMembers);
-    else
-      writeText(options, *proof, sources, s);
+    if (options.format != "json")
+      return writeText(options, *proof, sources, s);
+    putJson(s, [&](JsonFields &fields) {
+      putProofHead(fields, format, proof->schedule, proof->params, options.free,
+                   proof->transports);
+      fields.objects("ranges", proof->ranges, putRange);
+    });
   };
   auto certify = [&](raw_ostream &s) {
     writeCertificate(certificateOf(*proof, options.free, sources), s);
@@ -109,27 +92,24 @@ std::string ppcc::formulaText(const std::optional<Formula> &formula,
   return formula ? formula->text(free) : "";
 }
 
-void ppcc::writeProofHead(llvm::json::OStream &json, StringRef format,
-                          StringRef schedule, ArrayRef<ProgramParam> params,
-                          StringRef free, ArrayRef<std::string> transports) {
-  json.attribute("format", format);
-  json.attribute("version", 1);
-  json.attribute("schedule", schedule);
-  writeParams(json, params);
-  json.attribute("for", free);
-  json.attributeArray("transports", [&] {
-    for (const std::string &transport : transports)
-      json.value(transport);
-  });
+void ppcc::putProofHead(JsonFields &fields, StringRef format,
+                        StringRef schedule, ArrayRef<ProgramParam> params,
+                        StringRef free, ArrayRef<std::string> transports) {
+  fields("format", format);
+  fields("version", 1);
+  fields("schedule", schedule);
+  fields.object("params", [&](JsonFields &of) { putParams(of, params); });
+  fields("for", free);
+  fields.values("transports", transports);
 }
 
-void ppcc::writeFormula(llvm::json::OStream &json, StringRef name,
-                        const std::optional<Formula> &formula) {
+void ppcc::putFormula(JsonFields &fields, StringRef name,
+                      const std::optional<Formula> &formula) {
   if (!formula)
-    return json.attribute(name, nullptr);
-  json.attributeObject(name, [&] {
-    json.attribute("slope", formula->slope.text());
-    json.attribute("intercept", formula->intercept.text());
-    json.attribute("exact", formula->isExact);
+    return fields.raw(name, "null");
+  fields.object(name, [&](JsonFields &of) {
+    of("slope", formula->slope.text());
+    of("intercept", formula->intercept.text());
+    of("exact", formula->isExact);
   });
 }

@@ -3,9 +3,8 @@
 
 #include "Options.h"
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Emit/Writer.h"
 #include "ppcc/Prove/Prove.h"
-
-#include "llvm/Support/JSON.h"
 
 namespace ppcc {
 
@@ -16,15 +15,14 @@ struct ProveOptions : Options {
 };
 
 /// Reads the command line, judges, and writes that: as JSON of `format`, with
-/// what `writeMembers` writes of each range after its makespan, or as
+/// what `putMembers` writes of each range after its makespan, or as
 /// `writeText` does. Success when the schedule is right for what it admits.
-int runProof(
-    OptionParser &parser, std::vector<StringRef> formats, bool explains,
-    const Invocation &call, StringRef format,
-    function_ref<void(const ProvenRange &, llvm::json::OStream &)> writeMembers,
-    function_ref<void(const ProveOptions &, const Proof &,
-                      const SourceManager &, raw_ostream &)>
-        writeText);
+int runProof(OptionParser &parser, std::vector<StringRef> formats,
+             bool explains, const Invocation &call, StringRef format,
+             function_ref<void(const ProvenRange &, JsonFields &)> putMembers,
+             function_ref<void(const ProveOptions &, const Proof &,
+                               const SourceManager &, raw_ostream &)>
+                 writeText);
 
 /// Judges for all numbers of ranks and microbatches, and writes that.
 int writeEvery(const ProveOptions &options, const ProveRequest &request,
@@ -50,12 +48,18 @@ std::string verdictText(const Proof &proof, StringRef free) {
                      llvm::join(proof.transports, ", "));
 }
 
+/// Writes JSON and a newline.
+template <class Put> void putJson(raw_ostream &out, Put put) {
+  Writer writer(out);
+  writer.object(put, indentedJson);
+  writer.put('\n');
+}
 /// The members of a proof that stand before its ranges.
-void writeProofHead(llvm::json::OStream &json, StringRef format,
-                    StringRef schedule, ArrayRef<ProgramParam> params,
-                    StringRef free, ArrayRef<std::string> transports);
+void putProofHead(JsonFields &fields, StringRef format, StringRef schedule,
+                  ArrayRef<ProgramParam> params, StringRef free,
+                  ArrayRef<std::string> transports);
 /// A member that is a formula, or null.
-void writeFormula(llvm::json::OStream &json, StringRef name,
-                  const std::optional<Formula> &formula);
+void putFormula(JsonFields &fields, StringRef name,
+                const std::optional<Formula> &formula);
 
 } // namespace ppcc

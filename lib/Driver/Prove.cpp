@@ -32,5 +32,5 @@ int ppcc::runProve(const Invocation &call) {
   OptionParser parser(call, "ppcc prove");
   return runProof(
       parser, {"text", "json"}, false, call, "ppcc.proof",
-      [](const ProvenRange &, llvm::json::OStream &) {}, writeVerdicts);
+      [](const ProvenRange &, JsonFields &) {}, writeVerdicts);
 }

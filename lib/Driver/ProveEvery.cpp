@@ -80,57 +80,52 @@ void writePlaneText(const PlaneProof &proof, StringRef ranks, StringRef name,
       << " (experimental)\n";
 }
 
-void writePlaneJson(const PlaneProof &proof, StringRef ranks, StringRef name,
-                    const SourceManager &sources, raw_ostream &out) {
-  using llvm::json::Value;
-  llvm::json::OStream json(out, 1);
-  auto lines = [&](StringRef key, ArrayRef<Line> lines) {
-    json.attributeArray(key, [&] {
-      for (const Line &line : lines)
-        json.object([&] {
-          json.attribute("slope", line.slope.text());
-          json.attribute("intercept", line.intercept.text());
-        });
+void putRange(const PlaneRange &range, StringRef ranks, StringRef name,
+              const SourceManager &sources, JsonFields &fields) {
+  Bounds bounds(range);
+  auto putLines = [&](JsonFields &of, StringRef key, ArrayRef<Line> lines) {
+    of.objects(key, lines, [](JsonFields &ofLine, const Line &line) {
+      ofLine("slope", line.slope.text());
+      ofLine("intercept", line.intercept.text());
     });
   };
-  json.object([&] {
-    writeProofHead(json, "ppcc.proof", proof.schedule, proof.params,
-                   (ranks + "," + name).str(), proof.transports);
-    json.attributeArray("ranges", [&] {
-      for (const PlaneRange &range : proof.ranges)
-        json.object([&] {
-          Bounds bounds(range);
-          auto remainder = [&](const Remainder &of) {
-            json.attribute("modulus", of.modulus);
-            json.attribute("residue", of.residue);
-          };
-          json.attributeObject(ranks, [&] {
-            remainder(range.ranks);
-            json.attribute("from", bounds.from);
-            json.attribute("to", bounds.to ? Value(*bounds.to) : nullptr);
-          });
-          json.attributeObject(name, [&] {
-            remainder(range.microbatches);
-            lines("from", bounds.lower);
-            lines("to", bounds.upper);
-          });
-          json.attribute("verdict", verdictName(range.verdict));
-          if (!range.makespan)
-            json.attribute("makespan", nullptr);
-          else
-            json.attributeObject("makespan", [&] {
-              json.attributeObject("slopes", [&] {
-                json.attribute(ranks, range.makespan->ranks.text());
-                json.attribute(name, range.makespan->microbatches.text());
-              });
-              json.attribute("intercept", range.makespan->intercept.text());
-              json.attribute("exact", range.makespan->isExact);
-            });
-          json.attribute("reason", reasonText(range, sources));
-        });
-    });
+  fields.object(ranks, [&](JsonFields &of) {
+    of("modulus", range.ranks.modulus);
+    of("residue", range.ranks.residue);
+    of("from", bounds.from);
+    of("to", bounds.to);
   });
-  out << '\n';
+  fields.object(name, [&](JsonFields &of) {
+    of("modulus", range.microbatches.modulus);
+    of("residue", range.microbatches.residue);
+    putLines(of, "from", bounds.lower);
+    putLines(of, "to", bounds.upper);
+  });
+  fields("verdict", verdictName(range.verdict));
+  if (!range.makespan)
+    fields.raw("makespan", "null");
+  else
+    fields.object("makespan", [&](JsonFields &of) {
+      of.object("slopes", [&](JsonFields &slopes) {
+        slopes(ranks, range.makespan->ranks.text());
+        slopes(name, range.makespan->microbatches.text());
+      });
+      of("intercept", range.makespan->intercept.text());
+      of("exact", range.makespan->isExact);
+    });
+  fields("reason", reasonText(range, sources));
+}
+
+void writePlaneJson(const PlaneProof &proof, StringRef ranks, StringRef name,
+                    const SourceManager &sources, raw_ostream &out) {
+  putJson(out, [&](JsonFields &fields) {
+    putProofHead(fields, "ppcc.proof", proof.schedule, proof.params,
+                 (ranks + "," + name).str(), proof.transports);
+    fields.objects("ranges", proof.ranges,
+                   [&](JsonFields &of, const PlaneRange &range) {
+                     putRange(range, ranks, name, sources, of);
+                   });
+  });
 }
 
 } // namespace

@@ -3,13 +3,12 @@
 #include "Http.h"
 #include "Options.h"
 #include "Watch.h"
-#include "ppcc/Emit/Emitter.h"
+#include "ppcc/Emit/Writer.h"
 #include "ppcc/Support/Embedded.h"
 #include "ppcc/Support/Subprocess.h"
 #include "ppcc/Support/Uri.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/Signals.h"
@@ -17,7 +16,6 @@
 #include <random>
 
 using namespace ppcc;
-namespace json = llvm::json;
 
 namespace ppcc {
 /// live.html alone.
@@ -166,9 +164,7 @@ private:
     } else {
       build.page.clear();
       build.state.clear();
-      llvm::raw_string_ostream stream(build.state);
-      write(json::OStream(stream), build, {}, false,
-            "error: " + build.job.errorText(), {});
+      write(build, {}, false, "error: " + build.job.errorText(), {});
     }
     build.job.output.clear();
   }
@@ -205,46 +201,44 @@ private:
     if (!isGood)
       build.page.clear();
     errorText += compiled.usageError + session.text();
-    llvm::raw_string_ostream stream(build.state);
     build.state.clear();
-    write(json::OStream(stream), build, compiled, isGood, errorText,
+    write(build, compiled, isGood, errorText,
           std::chrono::steady_clock::now() - start);
   }
 
-  void write(json::OStream json, const Build &build, const Compiled &compiled,
-             bool isGood, const std::string &errorText,
-             std::chrono::duration<double> took) {
+  /// Writes the state of the build.
+  void write(Build &build, const Compiled &compiled, bool isGood,
+             const std::string &errorText, std::chrono::duration<double> took) {
     const Program &program = compiled.program;
-    json.object([&] {
-      json.attribute("number", int64_t(build.number));
-      json.attribute("input", json::fixUTF8(options.request.input));
-      json.attribute("good", isGood);
-      json.attribute("seconds", took.count());
-      json.attribute("messages", json::fixUTF8(errorText));
-      json.attributeArray("params", [&] {
-        for (const ParameterText &param : compiled.params)
-          json.object([&] {
-            json.attribute("name", param.name);
-            json.attribute("type", param.type);
-            json.attribute("range", param.range);
-            std::string value = param.defaultValue;
-            if (auto *given = findBy(options.request.params, param.name,
-                                     &sema::ParamValue::name))
-              value = given->value;
-            if (auto *known =
-                    findBy(program.params(), param.name, &ProgramParam::name))
-              value = known->value;
-            json.attribute("value", json::fixUTF8(value));
-          });
-      });
-      json.attributeArray("costs", [&] {
-        for (const KindInfo &kind : program.kinds().rows())
-          if (kind.occupiesRank())
-            json.value(kind.mnemonic);
-        for (StringRef name : {"latency", "limit"})
-          json.value(name);
-      });
-    });
+    auto putParam = [&](JsonFields &fields, const ParameterText &param) {
+      fields("name", param.name);
+      fields("type", param.type);
+      fields("range", param.range);
+      std::string value = param.defaultValue;
+      if (auto *given = findBy(options.request.params, param.name,
+                               &sema::ParamValue::name))
+        value = given->value;
+      if (auto *known =
+              findBy(program.params(), param.name, &ProgramParam::name))
+        value = known->value;
+      fields("value", value);
+    };
+    auto put = [&](JsonFields &fields) {
+      fields("number", build.number);
+      fields("input", options.request.input);
+      fields("good", isGood);
+      fields.raw("seconds", fmt::to_string(took.count()));
+      fields("messages", errorText);
+      fields.objects("params", compiled.params, putParam);
+      std::vector<StringRef> costs;
+      for (const KindInfo &kind : program.kinds().rows())
+        if (kind.occupiesRank())
+          costs.push_back(kind.mnemonic);
+      costs.insert(costs.end(), {"latency", "limit"});
+      fields.values("costs", costs);
+    };
+    llvm::raw_string_ostream stream(build.state);
+    Writer(stream).object(put);
   }
 
   const Options &options;

@@ -1,9 +1,6 @@
 // `ppcc synthesize`: the best order for a placement, as a schedule.
 #include "ppcc/Synthesis/Synthesize.h"
 #include "ProofText.h"
-#include "ppcc/Support/Printable.h"
-
-#include "llvm/Support/JSON.h"
 
 #include <csignal>
 
@@ -74,55 +71,44 @@ private:
   struct sigaction old{};
 };
 
-void raw(llvm::json::OStream &json, StringRef key, StringRef value) {
-  json.attributeBegin(key);
-  json.rawValue(value);
-  json.attributeEnd();
-}
-
-void printJson(const SynthesisResult &found, raw_ostream &out) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  llvm::json::OStream json(stream, 1);
-  json.object([&] {
-    raw(json, "makespan", cost::format(found.makespan));
-    raw(json, "span", cost::format(found.span));
-    raw(json, "bound", cost::format(found.bound.time));
-    raw(json, "gap", cost::format(gapOf(found.value, found.bound)));
-    json.attribute("optimal", found.isOptimal());
-    json.attribute("why", found.bound.why());
-    json.attributeArray("peak_memory", [&] {
-      for (decimal::Sum memory : found.peakMemory)
-        json.rawValue(amount::format(memory));
-    });
-    json.attribute("transport",
-                   found.compiled.program.firstMessage()
-                       ? StringRef(found.compiled.comm.transports.front().name)
-                       : "none");
-    if (!found.layout.empty())
-      json.attribute("layout", found.layout);
-    if (!found.origin.empty())
-      json.attribute("origin", found.origin);
-    if (found.proof) {
-      json.attribute("for", "M");
-      json.attribute("min_microbatches", found.minMicrobatches);
-      json.attribute("microbatches", found.reportedM);
-      json.attributeArray("formulas", [&] {
-        for (const ProvenRange &range : found.proof->ranges)
-          if (!range.to && range.verdict == Verdict::Valid)
-            json.object([&] {
-              json.attribute("modulus", range.modulus);
-              json.attribute("residue", range.residue);
-              json.attribute("from", range.from);
-              writeFormula(json, "makespan", range.makespan);
-            });
-      });
-    }
-    json.attribute("evaluations", found.evaluations);
-    raw(json, "seconds", fmt::format("{:.6f}", found.seconds));
-    json.attribute("schedule", found.text);
-  });
-  out << printableJson(text) << '\n';
+void putResult(const SynthesisResult &found, JsonFields &fields) {
+  fields.raw("makespan", cost::format(found.makespan));
+  fields.raw("span", cost::format(found.span));
+  fields.raw("bound", cost::format(found.bound.time));
+  fields.raw("gap", cost::format(gapOf(found.value, found.bound)));
+  fields("optimal", found.isOptimal());
+  fields("why", found.bound.why());
+  fields.rawValues("peak_memory",
+                   llvm::map_range(found.peakMemory, [](decimal::Sum memory) {
+                     return amount::format(memory);
+                   }));
+  fields("transport",
+         found.compiled.program.firstMessage()
+             ? StringRef(found.compiled.comm.transports.front().name)
+             : "none");
+  if (!found.layout.empty())
+    fields("layout", found.layout);
+  if (!found.origin.empty())
+    fields("origin", found.origin);
+  if (found.proof) {
+    fields("for", "M");
+    fields("min_microbatches", found.minMicrobatches);
+    fields("microbatches", found.reportedM);
+    auto isShown = [](const ProvenRange &range) {
+      return !range.to && range.verdict == Verdict::Valid;
+    };
+    fields.objects("formulas",
+                   llvm::make_filter_range(found.proof->ranges, isShown),
+                   [](JsonFields &of, const ProvenRange &range) {
+                     of("modulus", range.modulus);
+                     of("residue", range.residue);
+                     of("from", range.from);
+                     putFormula(of, "makespan", range.makespan);
+                   });
+  }
+  fields("evaluations", found.evaluations);
+  fields.raw("seconds", fmt::format("{:.6f}", found.seconds));
+  fields("schedule", found.text);
 }
 
 void printText(const SynthesisResult &found, Objective objective,
@@ -217,7 +203,7 @@ int ppcc::runSynthesize(const Invocation &call) {
   if (!found)
     return Errors;
   if (options.asJson)
-    printJson(*found, call.out);
+    putJson(call.out, [&](JsonFields &fields) { putResult(*found, fields); });
   else
     printText(*found, userRequest.objective, err);
   return write([&](raw_ostream &s) { s << found->text; });

@@ -2,7 +2,7 @@
 // `send_forward_recv_backward[0SEND_F3;0RECV_B0]`.
 #pragma once
 
-#include "Writer.h"
+#include "ppcc/Emit/Writer.h"
 
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Text.h"

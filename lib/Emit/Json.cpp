@@ -1,10 +1,10 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
 #include "Emitters.h"
 #include "JsonParts.h"
-#include "Writer.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report/PeakUsage.h"
 #include "ppcc/Emit/Digest.h"
+#include "ppcc/Emit/Writer.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Loops.h"
 #include "ppcc/Proof/ParametricProgram.h"
@@ -26,6 +26,17 @@ namespace key {
 #include "ppcc/IR/Head.def"
 } // namespace key
 
+/// Whether the value of a parameter is written as it stands: a number as JSON
+/// writes it, or a boolean.
+bool isJsonLiteral(const ProgramParam &param) {
+  if (param.type == "bool")
+    return param.value == "true" || param.value == "false";
+  static const llvm::Regex number(
+      "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?$");
+  return (param.type == "int" || param.type == "float") &&
+         number.match(param.value);
+}
+
 /// The last version of the format.
 constexpr int64_t latestVersion = 3;
 
@@ -41,10 +52,8 @@ struct JsonEmitter {
     fields(key::Schedule, program.name());
     if (isOne) {
       fields.key(key::Params);
-      writer.object([&](JsonFields &params) {
-        for (const ProgramParam &each : program.params())
-          param(params, each);
-      });
+      writer.object(
+          [&](JsonFields &params) { putParams(params, program.params()); });
     }
     fields(key::Ranks, program.numRanks());
     fields(key::Backward, program.hasBackward());
@@ -78,12 +87,6 @@ struct JsonEmitter {
       rows(fields);
   }
 
-  static void param(JsonFields &params, const ProgramParam &param) {
-    if (isJsonLiteral(param))
-      params.raw(param.name, param.value);
-    else
-      params(param.name, param.value);
-  }
   void preconnect(JsonFields &fields, ArrayRef<RankPair> pairs) {
     fields.list(key::Preconnect, pairs, [&](RankPair pair) {
       writer.numbers({pair.low.value, pair.high.value});
@@ -280,13 +283,12 @@ struct JsonEmitter {
 
 } // namespace
 
-bool ppcc::isJsonLiteral(const ProgramParam &param) {
-  if (param.type == "bool")
-    return param.value == "true" || param.value == "false";
-  static const llvm::Regex number(
-      "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?$");
-  return (param.type == "int" || param.type == "float") &&
-         number.match(param.value);
+void ppcc::putParams(JsonFields &fields, ArrayRef<ProgramParam> params) {
+  for (const ProgramParam &param : params)
+    if (isJsonLiteral(param))
+      fields.raw(param.name, param.value);
+    else
+      fields(param.name, param.value);
 }
 
 void ppcc::emitJson(const Program &program, raw_ostream &out, EmitContext &) {
@@ -316,7 +318,7 @@ static void putFamily(JsonFields &fields, const proof::ProgramRange &range,
       else if (growth)
         params.numbers(param.name, {growth->c, growth->n});
       else
-        JsonEmitter::param(params, param);
+        putParams(params, param);
   });
   fields.values(key::Phases, family.head.phases());
   emitter.sites(fields);

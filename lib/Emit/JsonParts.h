@@ -1,13 +1,10 @@
 // Parts of programs in JSON, as docs/program-format.md describes them.
 #pragma once
 
-#include "Writer.h"
+#include "ppcc/Emit/Writer.h"
 
 namespace ppcc {
 
-/// Whether the value of a parameter is written as it stands: a number as JSON
-/// writes it, or a boolean.
-bool isJsonLiteral(const ProgramParam &param);
 /// The key `costs`, as docs/costs.schema.json describes it.
 void putCosts(Writer &writer, const Program &program);
 /// The key `nodes`.

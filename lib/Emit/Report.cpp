@@ -2,12 +2,10 @@
 #include "ppcc/Analysis/Report/Report.h"
 #include "Emitters.h"
 #include "Findings.h"
-#include "JsonParts.h"
 #include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Emit/Writer.h"
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Support/TextTable.h"
-
-#include "llvm/Support/JSON.h"
 
 using namespace ppcc;
 
@@ -45,8 +43,12 @@ struct ReportInput {
   Findings findings = findingsOf(program, timed, report, transport);
 };
 
-struct ReportText : ReportInput {
+struct ReportText {
+  const ReportInput &input;
   raw_ostream &out;
+  const Program &program = input.program;
+  const Report &report = input.report;
+  const Findings &findings = input.findings;
 
   void print() {
     printHead();
@@ -63,10 +65,11 @@ struct ReportText : ReportInput {
     out << ": " << plural(report.ranks.size(), "rank") << ", "
         << plural(report.actions, "action") << ", "
         << plural(report.messages, "message");
-    if (timed.transport == "none")
+    const std::string &transport = input.timed.transport;
+    if (transport == "none")
       out << ", by data alone";
     else
-      out << ", on " << timed.transport << " (" << transport.runtimes << ")";
+      out << ", on " << transport << " (" << input.transport.runtimes << ")";
     out << fmt::format(
         "\n\n"
         "makespan     {}\n"
@@ -233,128 +236,131 @@ struct ReportText : ReportInput {
   }
 };
 
-struct ReportJson : ReportInput {
+void time(JsonFields &fields, StringRef key, Time value) {
+  fields.raw(key, cost::format(value));
+}
+void memory(JsonFields &fields, StringRef key, decimal::Sum value) {
+  fields.raw(key, amount::format(value));
+}
+
+struct ReportJson {
+  const ReportInput &input;
   raw_ostream &out;
-  llvm::json::OStream json{out, 1};
+  const Program &program = input.program;
+  const Report &report = input.report;
+  const Findings &findings = input.findings;
 
   void print() {
-    json.object([&] {
-      json.attribute("format", "ppcc.report");
-      json.attribute("version", 1);
-      json.attribute("schedule", llvm::json::fixUTF8(program.name()));
-      writeParams(json, program.params());
-      json.attribute("transport", timed.transport);
-      json.attribute("runtimes",
-                     timed.transport == "none" ? "" : transport.runtimes);
-      json.attribute("actions", report.actions);
-      json.attribute("messages", report.messages);
-      time("makespan", report.makespan);
-      time("bound", report.bound);
-      time("resource_bound", report.resources.time);
-      time("gap", gapOf(report.makespan, report.resources));
-      json.attribute("why", report.resources.why());
-      time("bubble_rate", report.bubbleRate.value);
-      time("global_bubble_rate", report.globalBubbleRate.value);
-      printFindings();
-      objects("ranks", report.ranks,
-              [&](const RankReport &rank) { printRank(rank); });
-      objects("critical_path", report.criticalPath,
-              [&](const PathSegment &segment) { printSegment(segment); });
-    });
-    json.flush();
+    Writer writer(out);
+    writer.object([&](JsonFields &fields) { putAll(fields); }, indentedJson);
+    writer.put('\n');
   }
 
-  void raw(StringRef key, const std::string &text) {
-    json.attributeBegin(key);
-    json.rawValue(text);
-    json.attributeEnd();
-  }
-  /// A list of objects, of each of which `visit` writes the members.
-  template <class Range, class Visit>
-  void objects(StringRef key, const Range &range, Visit visit) {
-    json.attributeArray(key, [&] {
-      for (const auto &item : range)
-        json.object([&] { visit(item); });
+  void putAll(JsonFields &fields) {
+    const std::string &transport = input.timed.transport;
+    fields("format", "ppcc.report");
+    fields("version", 1);
+    fields("schedule", program.name());
+    fields.object("params", [&](JsonFields &params) {
+      putParams(params, program.params());
     });
-  }
-  void time(StringRef key, Time value) { raw(key, cost::format(value)); }
-  void memory(StringRef key, decimal::Sum value) {
-    raw(key, amount::format(value));
+    fields("transport", transport);
+    fields("runtimes", transport == "none" ? "" : input.transport.runtimes);
+    fields("actions", report.actions);
+    fields("messages", report.messages);
+    time(fields, "makespan", report.makespan);
+    time(fields, "bound", report.bound);
+    time(fields, "resource_bound", report.resources.time);
+    time(fields, "gap", gapOf(report.makespan, report.resources));
+    fields("why", report.resources.why());
+    time(fields, "bubble_rate", report.bubbleRate.value);
+    time(fields, "global_bubble_rate", report.globalBubbleRate.value);
+    putFindings(fields);
+    fields.objects("ranks", report.ranks,
+                   [&](JsonFields &ofRank, const RankReport &rank) {
+                     putRank(ofRank, rank);
+                   });
+    fields.objects("critical_path", report.criticalPath,
+                   [&](JsonFields &ofSegment, const PathSegment &segment) {
+                     putSegment(ofSegment, segment);
+                   });
   }
 
-  void printFindings() {
+  void putFindings(JsonFields &fields) {
     if (const auto &steadyState = findings.steadyState)
-      json.attributeObject("steady_state", [&] {
-        json.attributeArray("actions", [&] {
-          for (ActionId row : steadyState->actions)
-            json.value(cell(program, row));
-        });
-        json.attribute("microbatches", steadyState->microbatches);
-        time("time", steadyState->period);
-        time("messages", steadyState->messages);
+      fields.object("steady_state", [&](JsonFields &steady) {
+        steady.values("actions",
+                      llvm::map_range(steadyState->actions, [&](ActionId row) {
+                        return cell(program, row);
+                      }));
+        steady("microbatches", steadyState->microbatches);
+        time(steady, "time", steadyState->period);
+        time(steady, "messages", steadyState->messages);
       });
-    json.attributeObject("idle", [&] {
-      time("ramp", findings.idle.ramp);
-      time("dependence", findings.idle.dependence);
-      time("messages", findings.idle.messages);
-      time("lanes", findings.idle.lanes);
+    fields.object("idle", [&](JsonFields &idle) {
+      time(idle, "ramp", findings.idle.ramp);
+      time(idle, "dependence", findings.idle.dependence);
+      time(idle, "messages", findings.idle.messages);
+      time(idle, "lanes", findings.idle.lanes);
     });
     if (findings.withoutMessages)
-      time("makespan_without_messages", *findings.withoutMessages);
+      time(fields, "makespan_without_messages", *findings.withoutMessages);
     if (findings.memory.limits != 0)
-      time("limits_cost", findings.memory.limits);
+      time(fields, "limits_cost", findings.memory.limits);
     if (findings.memory.oneMore != 0)
-      time("one_more_activation", findings.memory.oneMore);
+      time(fields, "one_more_activation", findings.memory.oneMore);
   }
 
-  void printRank(const RankReport &rank) {
-    json.attribute("rank", &rank - report.ranks.data());
-    time("begin", rank.times.begin);
-    time("end", rank.times.end);
-    time("span", rank.times.span());
-    time("busy", rank.times.busy);
-    time("idle", rank.times.span() - rank.times.busy);
-    json.attribute("actions", rank.actions);
-    json.attribute("sends", rank.sends);
-    json.attribute("peak_activations", rank.memory.activations);
-    memory("peak_memory", rank.memory.memory);
-    time("peak_at", rank.memory.at);
+  void putRank(JsonFields &fields, const RankReport &rank) {
+    fields("rank", &rank - report.ranks.data());
+    time(fields, "begin", rank.times.begin);
+    time(fields, "end", rank.times.end);
+    time(fields, "span", rank.times.span());
+    time(fields, "busy", rank.times.busy);
+    time(fields, "idle", rank.times.span() - rank.times.busy);
+    fields("actions", rank.actions);
+    fields("sends", rank.sends);
+    fields("peak_activations", rank.memory.activations);
+    memory(fields, "peak_memory", rank.memory.memory);
+    time(fields, "peak_at", rank.memory.at);
     if (rank.memory.row)
-      json.attribute("peak_action", cell(program, *rank.memory.row));
-    objects("peak_held", rank.heldAtPeak,
-            [&](const HeldMemory &held) { printHeld(held); });
-    memory("static_memory", rank.staticMemory);
-    memory("final_memory", rank.memory.last);
+      fields("peak_action", cell(program, *rank.memory.row));
+    fields.objects("peak_held", rank.heldAtPeak,
+                   [&](JsonFields &ofHeld, const HeldMemory &held) {
+                     putHeld(ofHeld, held);
+                   });
+    memory(fields, "static_memory", rank.staticMemory);
+    memory(fields, "final_memory", rank.memory.last);
     if (rank.memoryLimit)
-      memory("memory_limit", *rank.memoryLimit);
-    objects("bubbles", rank.bubbles, [&](const auto &bubble) {
-      auto [key, length] = bubble;
-      static constexpr StringRef causes[] = {"", "communication", "end",
-                                             "lane"};
-      json.attribute("phase",
-                     llvm::json::fixUTF8(program.phases()[key.phase.value]));
-      json.attribute("waits_for", causeName(key, causes));
-      time("time", length);
-    });
+      memory(fields, "memory_limit", *rank.memoryLimit);
+    fields.objects("bubbles", rank.bubbles,
+                   [&](JsonFields &ofBubble, const auto &bubble) {
+                     auto [key, length] = bubble;
+                     static constexpr StringRef causes[] = {"", "communication",
+                                                            "end", "lane"};
+                     ofBubble("phase", program.phases()[key.phase.value]);
+                     ofBubble("waits_for", causeName(key, causes));
+                     time(ofBubble, "time", length);
+                   });
   }
 
-  void printHeld(const HeldMemory &held) {
-    json.attribute("pipe", llvm::json::fixUTF8(program.pipe(held.pipe).name));
-    json.attribute("stage", held.stage.value);
-    json.attribute("microbatches", held.count);
-    json.attribute("first", held.first);
-    json.attribute("last", held.last);
-    memory("memory", held.amount);
+  void putHeld(JsonFields &fields, const HeldMemory &held) {
+    fields("pipe", program.pipe(held.pipe).name);
+    fields("stage", held.stage);
+    fields("microbatches", held.count);
+    fields("first", held.first);
+    fields("last", held.last);
+    memory(fields, "memory", held.amount);
   }
 
-  void printSegment(const PathSegment &segment) {
-    json.attribute("rank", segment.rank.value);
-    time("begin", segment.begin);
-    time("end", segment.end);
-    time("communication", segment.communication);
-    json.attribute("rows", segment.rows);
-    json.attribute("first", cell(program, segment.first));
-    json.attribute("last", cell(program, segment.last));
+  void putSegment(JsonFields &fields, const PathSegment &segment) {
+    fields("rank", segment.rank);
+    time(fields, "begin", segment.begin);
+    time(fields, "end", segment.end);
+    time(fields, "communication", segment.communication);
+    fields("rows", segment.rows);
+    fields("first", cell(program, segment.first));
+    fields("last", cell(program, segment.last));
   }
 };
 
@@ -366,21 +372,7 @@ static void emitTimed(const Program &program, raw_ostream &out,
                       EmitContext &context) {
   const Transport &transport = context.options.transport;
   if (auto *timed = Analyses(program).timedRun(transport, context.diags))
-    Printer{{program, *timed, transport}, out}.print();
-}
-
-void ppcc::writeParams(llvm::json::OStream &json,
-                       ArrayRef<ProgramParam> params) {
-  json.attributeObject("params", [&] {
-    for (const ProgramParam &param : params) {
-      json.attributeBegin(llvm::json::fixUTF8(param.name));
-      if (isJsonLiteral(param))
-        json.rawValue(param.value);
-      else
-        json.value(llvm::json::fixUTF8(param.value));
-      json.attributeEnd();
-    }
-  });
+    Printer{ReportInput{program, *timed, transport}, out}.print();
 }
 
 void ppcc::emitReport(const Program &program, raw_ostream &out,
@@ -390,9 +382,5 @@ void ppcc::emitReport(const Program &program, raw_ostream &out,
 
 void ppcc::emitReportJson(const Program &program, raw_ostream &out,
                           EmitContext &context) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  emitTimed<ReportJson>(program, stream, context);
-  if (!text.empty())
-    out << printableJson(text) << '\n';
+  emitTimed<ReportJson>(program, out, context);
 }

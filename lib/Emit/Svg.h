@@ -2,7 +2,7 @@
 #pragma once
 
 #include "Picture.h"
-#include "Writer.h"
+#include "ppcc/Emit/Writer.h"
 
 namespace ppcc {
 

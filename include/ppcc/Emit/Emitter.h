@@ -6,12 +6,9 @@
 #include "ppcc/IR/Text.h"
 #include "ppcc/IR/Transport.h"
 
-namespace llvm::json {
-class OStream;
-} // namespace llvm::json
-
 namespace ppcc {
 
+class JsonFields;
 namespace proof {
 struct ParametricProgram;
 } // namespace proof
@@ -104,9 +101,9 @@ void emitPage(ArrayRef<PageRun> runs, raw_ostream &out, EmitContext &context);
 bool emitProgram(const Emitter &emitter, const Program &program,
                  raw_ostream &out, EmitContext &context);
 
-/// Writes the key `params`: numbers and booleans as they are written, the rest
-/// as strings.
-void writeParams(llvm::json::OStream &json, ArrayRef<ProgramParam> params);
+/// Writes the members of `params`: numbers and booleans as they are written,
+/// the rest as strings.
+void putParams(JsonFields &fields, ArrayRef<ProgramParam> params);
 
 /// Writes programs for all values of a parameter, one of which exists, as JSON:
 /// docs/every-m.md.

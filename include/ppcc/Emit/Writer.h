@@ -1,4 +1,4 @@
-// A buffer before a stream, for numbers and short texts by the million.
+// A buffer before a stream, for numbers and short texts by the million; JSON.
 #pragma once
 
 #include "ppcc/IR/Program.h"
@@ -16,6 +16,9 @@ namespace ppcc {
 /// the items of their lists.
 struct JsonStyle {
   StringRef between = ", ", colon = ": ", lists = ", ";
+  /// With one, members and items stand on lines of their own: blanks before the
+  /// members.
+  uint32_t indent = 0;
 };
 
 class JsonFields;
@@ -82,6 +85,9 @@ public:
   void json(const std::string &text) { json(StringRef(text)); }
   void json(const char *text) { json(StringRef(text)); }
   void json(bool value) { put(value ? "true" : "false"); }
+  template <class T> void json(const std::optional<T> &value) {
+    value ? json(*value) : put("null");
+  }
   template <std::integral Number> void json(Number value) { put(value); }
   template <class Tag> void json(Id<Tag> id) { put(id); }
   /// A list, the items of which `put` writes.
@@ -93,6 +99,25 @@ public:
       put(item);
     }
     this->put(before == "[" ? "[]" : "]");
+  }
+  /// The same on lines of their own, in a line that begins with so many blanks.
+  template <class Range, class Put>
+  void lines(const Range &range, Put put, uint32_t indent) {
+    StringRef before = "[";
+    for (const auto &item : range) {
+      this->put(std::exchange(before, ","));
+      newLine(indent + 1);
+      put(item);
+    }
+    if (before == "[")
+      return this->put("[]");
+    newLine(indent);
+    this->put(']');
+  }
+  void newLine(uint32_t indent) {
+    put('\n');
+    for (uint32_t i = 0; i != indent; ++i)
+      put(' ');
   }
   void numbers(std::initializer_list<int64_t> row) {
     char before = '[';
@@ -140,8 +165,13 @@ public:
   JsonFields(Writer &writer, JsonStyle style) : writer(writer), style(style) {}
 
   void key(StringRef name) {
-    if (std::exchange(begun, true))
+    bool isFirst = !std::exchange(begun, true);
+    if (style.indent) {
+      writer.put(isFirst ? "" : ",");
+      writer.newLine(style.indent);
+    } else if (!isFirst) {
       writer.put(style.between);
+    }
     writer.json(name);
     writer.put(style.colon);
   }
@@ -163,17 +193,22 @@ public:
   /// An object like this one.
   template <class Visit> void object(StringRef name, Visit visit) {
     key(name);
-    writer.object(visit, style);
+    writer.object(visit, within(1));
   }
   /// A list, the items of which `put` writes.
   template <class Range, class Put>
   void list(StringRef name, const Range &range, Put put) {
     key(name);
-    writer.list(range, put, style.lists);
+    style.indent ? writer.lines(range, put, style.indent)
+                 : writer.list(range, put, style.lists);
   }
   /// A list of texts and numbers.
   template <class Range> void values(StringRef name, const Range &range) {
     list(name, range, [&](const auto &item) { writer.json(item); });
+  }
+  /// A list of what is JSON already.
+  template <class Range> void rawValues(StringRef name, const Range &range) {
+    list(name, range, [&](const auto &item) { writer.put(StringRef(item)); });
   }
   /// A list of objects; `visit` gets what writes the members of one, and the
   /// item.
@@ -181,11 +216,24 @@ public:
   void objects(StringRef name, const Range &range, Visit visit) {
     list(name, range, [&](const auto &item) {
       writer.object([&](JsonFields &fields) { visit(fields, item); },
-                    {.lists = style.lists});
+                    style.indent ? within(2) : JsonStyle{.lists = style.lists});
     });
   }
 
+  /// Ends what stands on lines of its own.
+  void end() {
+    if (begun && style.indent)
+      writer.newLine(style.indent - 1);
+  }
+
 private:
+  /// For objects so many levels further in.
+  JsonStyle within(uint32_t levels) const {
+    JsonStyle inner = style;
+    inner.indent += style.indent ? levels : 0;
+    return inner;
+  }
+
   Writer &writer;
   JsonStyle style;
   bool begun = false; ///< It has a member.
@@ -196,7 +244,11 @@ void Writer::object(Visit visit, JsonStyle style, StringRef open) {
   put(open);
   JsonFields fields(*this, style);
   visit(fields);
+  fields.end();
   put('}');
 }
+
+/// JSON for people and for programs: members and items on lines of their own.
+inline constexpr JsonStyle indentedJson{.indent = 1};
 
 } // namespace ppcc
