@@ -439,6 +439,9 @@ struct Compilation {
 
 Compiled ppcc::compile(const Request &request, Session &session) {
   auto held = session.batchDiagnostics();
+  if (request.byFamily && !session.observer)
+    if (auto known = request.byFamily(request, session))
+      return std::move(*known);
   Compiled compiled;
   compiled.context = std::make_unique<ast::Context>();
   compiled.isGood = Compilation{request, session, compiled}.run();

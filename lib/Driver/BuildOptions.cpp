@@ -265,6 +265,8 @@ std::optional<int> ppcc::parseOptions(const Invocation &call,
   else if (options.listParams)
     request.until = Request::StopAfter::Checked;
   request.torch = options.emitOptions.torch;
+  if (options.noFamilies)
+    request.byFamily = nullptr;
   const Emitter *emitter = findEmitter(options.emit);
   request.rolled |= request.passes.passes.empty() && emitter &&
                     emitter->programs == Emitter::Rolled;

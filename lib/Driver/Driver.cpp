@@ -105,9 +105,9 @@ static int compileOnce(BuildOptions options, const Invocation &call) {
   auto session = consoleSession(call, options.console);
   if (!prepareOutputs({options.output, options.depfile}, call.out, *session))
     return Errors;
-  if (auto code = writeByFamilies(options, *session, call))
-    return *code;
-  Compiled compiled = compileAny(options, *session);
+  if (!options.free.empty())
+    return writeForAll(options, *session, call);
+  Compiled compiled = compile(options.request, *session);
   ExitCode code = exitCodeOf(compiled, call.err);
   ResultWriter writer{options, compiled, *session, call};
   if (code == Success && options.request.until == Request::StopAfter::Checked)
@@ -188,7 +188,7 @@ CompiledCommand ppcc::compileCommand(const Invocation &call) {
   }
   options.request.until = Request::StopAfter::Done;
   command.session = consoleSession(call, options.console);
-  command.compiled = compileAny(options, *command.session);
+  command.compiled = compile(options.request, *command.session);
   command.code = exitCodeOf(command.compiled, call.err);
   return command;
 }

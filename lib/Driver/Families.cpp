@@ -54,9 +54,8 @@ familiesFor(const BuildOptions &options, Session &session,
   return familiesOf(*proof, options.free, session);
 }
 
-/// The program for all values of a parameter.
-static int writeForAll(const BuildOptions &options, Session &session,
-                       const Invocation &call) {
+int ppcc::writeForAll(const BuildOptions &options, Session &session,
+                      const Invocation &call) {
   std::string usageError;
   auto families = familiesFor(options, session, usageError);
   if (!usageError.empty()) {
@@ -73,33 +72,20 @@ static int writeForAll(const BuildOptions &options, Session &session,
   });
 }
 
-Compiled ppcc::compileAny(const BuildOptions &options, Session &session) {
-  if (!options.noFamilies && !options.request.rolled)
-    if (auto family = familyFor(options.request, session))
-      if (auto program =
-              family->at(family->n, options.request.limits.maxActions)) {
-        Compiled compiled = std::move(family->sample);
-        compiled.program = std::move(*program);
-        return compiled;
-      }
-  return compile(options.request, session);
-}
-
-std::optional<int> ppcc::writeByFamilies(const BuildOptions &options,
-                                         Session &session,
-                                         const Invocation &call) {
-  if (!options.free.empty())
-    return writeForAll(options, session, call);
-  if (options.noFamilies || !options.request.rolled || options.check ||
-      options.timeline || !options.depfile.empty())
-    return std::nullopt;
-  auto family = familyFor(options.request, session);
+std::optional<Compiled> ppcc::compileByFamily(const Request &request,
+                                              Session &session) {
+  Request own = request;
+  own.byFamily = nullptr;
+  auto family = familyFor(own, session);
   if (!family)
     return std::nullopt;
-  if (!family->roll(options.request.limits.maxActions))
+  uint64_t maxActions = request.limits.maxActions;
+  if (request.rolled)
+    return family->roll(maxActions) ? std::optional(std::move(family->sample))
+                                    : std::nullopt;
+  auto program = family->at(family->n, maxActions);
+  if (!program)
     return std::nullopt;
-  return writeOutput(options.output, call.out, session, [&](raw_ostream &to) {
-    emit(family->sample, *findEmitter(options.emit), to, session,
-         options.emitOptions);
-  });
+  family->sample.program = std::move(*program);
+  return std::move(family->sample);
 }

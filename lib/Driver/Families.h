@@ -5,14 +5,14 @@
 
 namespace ppcc {
 
-/// Compiles; large numbers of microbatches as instances of their family, if
-/// that is quicker.
-Compiled compileAny(const BuildOptions &options, Session &session);
+/// Compiles large numbers of microbatches as instances of their family, if that
+/// is quicker; loops whose iterations grow with the microbatches without the
+/// program in between.
+CompileByFamily compileByFamily;
 
-/// Writes the program for all values of the parameter that stays open, or loops
-/// whose iterations grow with the microbatches without the program in between.
-/// The exit code; nothing where neither is to be done.
-std::optional<int> writeByFamilies(const BuildOptions &options,
-                                   Session &session, const Invocation &call);
+/// Writes the program for all values of the parameter that stays open. The exit
+/// code.
+int writeForAll(const BuildOptions &options, Session &session,
+                const Invocation &call);
 
 } // namespace ppcc

@@ -1,5 +1,5 @@
 // The options that commands have in common.
-#include "Options.h"
+#include "Families.h"
 
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Import/Importer.h"
@@ -255,6 +255,7 @@ void ppcc::addCompileOptions(OptionParser &parser, Options &options) {
 void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
                               bool *dataOnly) {
   Request &request = options.request;
+  request.byFamily = compileByFamily;
   forPrograms(parser, options, [&] {
     parser.repeated("-D", "NAME=VALUE",
                     "Set a parameter of the schedule, model or cluster; "

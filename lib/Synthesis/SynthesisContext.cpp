@@ -323,6 +323,7 @@ Request SynthesisContext::requestOf(const std::string &text,
   request.layout.clear();
   request.model.clear(); // The text has what they say.
   request.cluster.clear();
+  request.byFamily = nullptr; // A proof takes longer than a look at one order.
   request.costs = {};
   request.rules.clear();
   std::optional<CommOrder> order = request.comm.order;

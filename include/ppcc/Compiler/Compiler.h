@@ -92,6 +92,13 @@ struct PassRequest {
 /// Runs the passes on the program. False after reports.
 bool runPasses(const PassRequest &request, Session &session, Program &program);
 
+struct Request;
+struct Compiled;
+/// Answers a request from what is known of all numbers of microbatches;
+/// nothing, and no report, where that is no gain.
+using CompileByFamily = std::optional<Compiled>(const Request &request,
+                                                Session &session);
+
 /// What to compile, and how.
 struct Request {
   /// Where a compilation ends: after its files are parsed, checked, expanded
@@ -114,6 +121,7 @@ struct Request {
   TorchTarget torch;   ///< Whose steps a sweep has, when it is for FSDP.
   PassRequest passes;  ///< Their text, if any, stands for what `comm` leads to.
   bool rolled = false; ///< Write loops for what repeats itself.
+  CompileByFamily *byFamily = nullptr; ///< Is tried first, if it is given.
   CostRequest costs;
   bool checksMemory = true; ///< Refuse programs above the limits of ranks.
   std::optional<uint32_t> microbatches; ///< Of a program that does not say it.
@@ -175,7 +183,8 @@ struct InputFile {
 /// Opens the input of a request, or reports that it cannot be read.
 std::optional<InputFile> openInput(const Request &request, Session &session);
 
-/// Compiles. Errors are reported to the session.
+/// Compiles; by the family, where nobody observes the values of names. Errors
+/// are reported to the session.
 Compiled compile(const Request &request, Session &session);
 
 /// Writes the program in one of the formats of emitters(), for the first of its
