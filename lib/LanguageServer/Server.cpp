@@ -287,6 +287,13 @@ Document *Server::find(const std::string &uri) {
   return found == documents.end() ? nullptr : &found->second;
 }
 
+std::string Server::uriOf(StringRef path) const {
+  for (const auto &[uri, document] : documents)
+    if (document.path == path)
+      return uri;
+  return lsp::uriOf(path);
+}
+
 void Server::publish(Document &document, json::Array diagnostics) {
   document.published = std::move(diagnostics);
   send(json::Object{

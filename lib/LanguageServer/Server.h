@@ -51,6 +51,8 @@ private:
   std::unique_ptr<Analysis> analyze(StringRef path, const Text &text) const;
   const Analysis &analysis(Document &document);
   Document *find(const std::string &uri);
+  /// The address of a file, as the client spells it if it has that open.
+  std::string uriOf(StringRef path) const;
 
   // Names.cpp: what words mean.
   struct ResolvedName {
