@@ -105,24 +105,30 @@ private:
   Build &findOrAddBuild(const std::string &key) {
     if (auto *found = findBy(builds, key, &Build::key))
       return *found;
-    if (builds.size() == 8)
-      builds.pop_front();
+    for (auto at = builds.begin(); at != builds.end() && builds.size() >= 8;)
+      at = isWanted(*at) ? std::next(at) : builds.erase(at);
     return builds.emplace_back(key);
+  }
+
+  /// Whether somebody waits for it, who asks again and again.
+  static bool isWanted(const Build &build) {
+    return std::chrono::steady_clock::now() - build.lastRequested <
+           std::chrono::milliseconds(250);
   }
 
   /// Whether it is that of the files as they are. Else it is being made, or
   /// will be when the job that others wait for has ended.
   bool isReady(Build &build, const HttpRequest &request) {
-    auto now = std::chrono::steady_clock::now();
-    build.lastRequested = now;
+    build.lastRequested = std::chrono::steady_clock::now();
     if (!build.job.isRunning()) {
       if (build.files && !build.files->hasChanged())
         return true;
       for (Build &other : builds)
         if (other.job.isRunning()) {
-          if (now - other.lastRequested < std::chrono::milliseconds(250))
+          if (isWanted(other))
             return false;
           other.job.stop();
+          other.files = nullptr;
         }
       start(request, build);
     }
