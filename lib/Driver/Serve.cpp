@@ -120,6 +120,8 @@ private:
   /// will be when the job that others wait for has ended.
   bool isReady(Build &build, const HttpRequest &request) {
     build.lastRequested = std::chrono::steady_clock::now();
+    if (build.job.isRunning() && build.files->hasChanged())
+      build.job.stop();
     if (!build.job.isRunning()) {
       if (build.files && !build.files->hasChanged())
         return true;
