@@ -172,9 +172,15 @@ private:
     } else {
       build.page.clear();
       build.state.clear();
-      write(build, {}, false, "error: " + build.job.errorText(), {});
+      write(build, {}, false, "error: " + build.job.errorText(), {}, {});
     }
     build.job.output.clear();
+  }
+
+  /// Whether `-D given=1` means what the page calls `P` or `model.P`.
+  static bool means(StringRef given, StringRef name) {
+    return given == name || given == name.rsplit('.').second ||
+           (given.consume_front("schedule.") && given == name);
   }
 
   void make(const HttpRequest &request, Build &build) {
@@ -185,9 +191,10 @@ private:
       StringRef name = key;
       if (name.consume_front("D.")) {
         llvm::erase_if(chosen.request.params, [&](const sema::ParamValue &one) {
-          return one.name == name;
+          return means(one.name, name);
         });
-        parseDefinition(name.str() + "=" + value,
+        parseDefinition((name.contains('.') ? "" : "schedule.") + name.str() +
+                            "=" + value,
                         chosen.request.params.emplace_back());
       } else if (name.consume_front("cost.")) {
         std::string setting = name.str() + "=" + value;
@@ -204,28 +211,30 @@ private:
     Compiled compiled = compile(chosen.request, session);
     llvm::raw_string_ostream page(build.page);
     build.page.clear();
-    bool isGood = compiled && emit(compiled, *findEmitter("html"), page,
-                                   session, options.emitOptions);
+    bool isGood = errorText.empty() && compiled &&
+                  emit(compiled, *findEmitter("html"), page, session,
+                       options.emitOptions);
     if (!isGood)
       build.page.clear();
     errorText += compiled.usageError + session.text();
     build.state.clear();
     write(build, compiled, isGood, errorText,
-          std::chrono::steady_clock::now() - start);
+          std::chrono::steady_clock::now() - start, chosen.request.params);
   }
 
   /// Writes the state of the build.
   void write(Build &build, const Compiled &compiled, bool isGood,
-             const std::string &errorText, std::chrono::duration<double> took) {
+             const std::string &errorText, std::chrono::duration<double> took,
+             ArrayRef<sema::ParamValue> given) {
     const Program &program = compiled.program;
     auto putParam = [&](JsonFields &fields, const ParameterText &param) {
       fields("name", param.name);
       fields("type", param.type);
       fields("range", param.range);
       std::string value = param.defaultValue;
-      if (auto *given = findBy(options.request.params, param.name,
-                               &sema::ParamValue::name))
-        value = given->value;
+      for (const sema::ParamValue &one : given)
+        if (means(one.name, param.name))
+          value = one.value;
       if (auto *known =
               findBy(program.params(), param.name, &ProgramParam::name))
         value = known->value;
