@@ -48,7 +48,10 @@ public:
   size_t getType() const override { return type; }
   void setType(size_t newType) { type = newType; }
   size_t getLine() const override { return line; }
-  size_t getCharPositionInLine() const override {
+  /// ANTLR asks for that of each missing token, and only passes it on.
+  size_t getCharPositionInLine() const override { return 0; }
+  /// O(column).
+  size_t column() const {
     StringRef before =
         origin.text.take_front(range.begin.raw - origin.begin.raw);
     return before.size() - (before.rfind('\n') + 1);

@@ -152,7 +152,7 @@ static Token *findOpenBrace(antlr4::Parser *parser) {
     bool isFirst = token->getLine() != line;
     if (isFirst) {
       line = token->getLine();
-      indentation = token->getCharPositionInLine();
+      indentation = static_cast<SourceToken *>(token)->column();
     }
     if (token->getText() == "{") {
       open.push_back({token, indentation});
@@ -393,7 +393,7 @@ void SyntaxErrors::reportMissingToken(antlr4::Parser *parser) {
   if (inErrorRecoveryMode(parser))
     return;
   beginErrorCondition(parser);
-  if (isAfterName(parser))
+  if (isAfterName(parser) || diags.saturated())
     return unexpected(parser, parser->getCurrentToken(),
                       getExpectedTokens(parser));
   // Where the token belongs: right after the one before.
