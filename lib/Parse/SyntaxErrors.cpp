@@ -240,7 +240,7 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
   // `repat 3 {`: the error shows one token late. Of a word this short, like an
   // action, all others are near.
   constexpr size_t shortest = 3;
-  for (Token *suspect : {token, before}) {
+  for (Token *suspect : {token, isAfterName ? before : nullptr}) {
     if (!suspect || suspect->getType() != ScheduleLexer::ID ||
         suspect->getText().size() < shortest)
       continue;
