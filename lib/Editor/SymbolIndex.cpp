@@ -134,6 +134,27 @@ private:
 
 SymbolIndex::SymbolIndex(StringRef text) : text(text), all(tokenize(text)) {
   Finder(text, all, declared).run();
+  std::vector<size_t> inOrder(declared.size());
+  std::iota(inOrder.begin(), inOrder.end(), 0);
+  llvm::stable_sort(inOrder, [&](size_t a, size_t b) {
+    return declared[a].begin < declared[b].begin;
+  });
+  // Scopes nest: what is seen no more is above what still is.
+  StringMap<std::vector<size_t>> open;
+  auto next = inOrder.begin();
+  for (const Token &token : all) {
+    const char *place = token.text.begin();
+    for (; next != inOrder.end() && declared[*next].begin <= place; ++next)
+      open[declared[*next].name].push_back(*next);
+    auto found = token.isWord() ? open.find(token.text) : open.end();
+    if (found == open.end())
+      continue;
+    std::vector<size_t> &seen = found->second;
+    while (!seen.empty() && !declared[seen.back()].isSeenAt(place))
+      seen.pop_back();
+    if (!seen.empty())
+      meanings[place] = seen.back();
+  }
 }
 
 const Declaration *SymbolIndex::atFileLevel(StringRef name) const {
@@ -144,12 +165,8 @@ const Declaration *SymbolIndex::atFileLevel(StringRef name) const {
 }
 
 const Declaration *SymbolIndex::meaning(StringRef word) const {
-  const Declaration *innermost = nullptr;
-  for (const Declaration &one : declared)
-    if (one.name == word && one.isSeenAt(word.begin()) &&
-        (!innermost || one.begin >= innermost->begin))
-      innermost = &one;
-  return innermost;
+  auto found = meanings.find(word.begin());
+  return found == meanings.end() ? nullptr : &declared[found->second];
 }
 
 std::vector<StringRef> SymbolIndex::occurrences(const Declaration &of) const {
@@ -179,15 +196,18 @@ StringRef SymbolIndex::wordAt(size_t offset) const {
 
 std::string SymbolIndex::comment(const Declaration &of) const {
   StringRef above = text.take_front(of.name.begin() - text.begin());
-  SmallVector<StringRef, 64> lines;
-  above.take_front(above.rfind('\n') + 1).rtrim('\n').split(lines, '\n');
-  size_t first = lines.size();
-  while (first != 0 && lines[first - 1].ltrim().starts_with("//"))
-    --first;
-  std::string comment;
-  for (StringRef line : llvm::drop_begin(lines, first))
-    if (StringRef words = line.trim().ltrim('/').trim();
-        !words.starts_with("ppcc:")) // Options, for the language server.
-      comment += (comment.empty() ? "" : " ") + words.str();
-  return comment;
+  above = above.take_front(above.rfind('\n') + 1).rtrim('\n');
+  SmallVector<StringRef> lines; // The last first.
+  while (true) {
+    size_t begin = above.rfind('\n') + 1;
+    StringRef line = above.drop_front(begin).trim();
+    if (!line.starts_with("//"))
+      break;
+    lines.push_back(line.ltrim('/').trim());
+    above = above.take_front(begin).drop_back(begin != 0);
+  }
+  llvm::erase_if(lines, [](StringRef line) { // Options, for the server.
+    return line.empty() || line.starts_with("ppcc:");
+  });
+  return llvm::join(llvm::reverse(lines), " ");
 }

@@ -23,10 +23,11 @@ size_t lsp::utf16Length(StringRef bytes) {
 
 json::Object lsp::Text::position(size_t offset) const {
   size_t line = llvm::upper_bound(lineStarts, offset) - lineStarts.begin() - 1;
-  return json::Object{
-      {"line", int64_t(line)},
-      {"character",
-       int64_t(utf16Length(all().slice(lineStarts[line], offset)))}};
+  if (last.offset < lineStarts[line] || last.offset > offset)
+    last = {lineStarts[line], 0};
+  last = {offset, last.column + utf16Length(all().slice(last.offset, offset))};
+  return json::Object{{"line", int64_t(line)},
+                      {"character", int64_t(last.column)}};
 }
 
 size_t lsp::Text::offset(const json::Object *position) const {

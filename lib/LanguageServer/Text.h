@@ -34,6 +34,10 @@ public:
 private:
   std::string text;
   std::vector<size_t> lineStarts{0};
+  /// The last position that was asked for: the next is often in its line.
+  mutable struct {
+    size_t offset = 0, column = 0;
+  } last;
 
 public:
   const editor::SymbolIndex names;

@@ -45,6 +45,7 @@ private:
   StringRef text;
   std::vector<Token> all;
   std::vector<Declaration> declared;
+  DenseMap<const char *, size_t> meanings; ///< Of words, by where they begin.
 };
 
 } // namespace ppcc::editor
