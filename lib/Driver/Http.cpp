@@ -81,25 +81,26 @@ std::optional<HttpResponse> HttpServer::refusal(StringRef head,
   for (StringRef pair : llvm::split(query, '&'))
     if (auto [name, value] = pair.split('='); !name.empty())
       request.query.emplace_back(decoded(name), decoded(value));
-  bool isNavigation = false, isCrossSite = false, isOurs = false;
+  bool isNavigation = false, isCrossSite = false;
+  StringRef host, origin;
   while (!rest.empty()) {
     StringRef header;
     std::tie(header, rest) = rest.split("\r\n");
     auto [name, spaced] = header.split(':');
     StringRef value = spaced.trim();
-    auto isHere = [&](StringRef host) {
-      return host == fmt::format("127.0.0.1:{}", boundPort) ||
-             host == fmt::format("localhost:{}", boundPort);
-    };
     if (name.equals_insensitive("host"))
-      isOurs = isHere(value);
+      host = value;
     else if (name.equals_insensitive("origin"))
-      isCrossSite |= !value.consume_front("http://") || !isHere(value);
+      origin = value;
     else if (name.equals_insensitive("sec-fetch-site"))
       isCrossSite |= value != "same-origin" && value != "none";
     else if (name.equals_insensitive("sec-fetch-mode"))
       isNavigation = value == "navigate";
   }
+  // Clients leave out port 80.
+  StringRef machine = host.split(':').first;
+  bool isOurs = machine == "127.0.0.1" || machine == "localhost";
+  isCrossSite |= !origin.empty() && origin != ("http://" + host).str();
   // Who follows a link, or shows the page in a frame, cannot read it.
   if (!isOurs || (isCrossSite && !isNavigation))
     return HttpResponse{403, "text/plain", "for pages of this server only"};
