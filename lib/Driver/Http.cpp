@@ -10,7 +10,8 @@
 
 using namespace ppcc;
 
-static constexpr size_t maxHeaderBytes = 16 << 10, maxConnections = 32;
+static constexpr size_t maxHeaderBytes = 16 << 10, maxWaiting = 32,
+                        maxConnections = 2 * maxWaiting;
 static constexpr std::chrono::seconds timeout(10);
 
 /// A part of a query, where `+` is a blank.
@@ -120,11 +121,18 @@ bool HttpServer::advance(Connection &connection, bool isReady,
   size_t end = connection.in.find("\r\n\r\n");
   if (connection.out.empty() && end != std::string::npos) {
     std::optional<HttpResponse> response;
-    if (!connection.request)
+    bool isNew = !connection.request;
+    if (isNew)
       response = refusal(StringRef(connection.in).take_front(end),
                          connection.request.emplace());
     if (!response)
       response = handler(*connection.request);
+    auto isWaiting = [](const Connection &one) {
+      return one.request && one.out.empty();
+    };
+    if (!response && isNew &&
+        size_t(llvm::count_if(connections, isWaiting)) > maxWaiting)
+      response = HttpResponse{503, "text/plain", "too many pages are open"};
     auto now = std::chrono::steady_clock::now();
     if (response)
       connection.out = wireText(*response);
@@ -142,7 +150,8 @@ bool HttpServer::advance(Connection &connection, bool isReady,
 
 void HttpServer::serve(std::chrono::milliseconds pollTimeout, Handler handler,
                        int extraDescriptor) {
-  std::vector<pollfd> polled{{listener, POLLIN, 0}};
+  bool isFull = connections.size() == maxConnections;
+  std::vector<pollfd> polled{{isFull ? -1 : listener, POLLIN, 0}};
   for (const Connection &connection : connections)
     polled.push_back({connection.socket,
                       short(connection.out.empty() ? POLLIN : POLLOUT), 0});

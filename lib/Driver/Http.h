@@ -24,7 +24,7 @@ struct HttpResponse {
 /// Serves HTTP/1.1 on 127.0.0.1, one request a connection. What another origin
 /// asks for is refused: its `Origin`, its `Sec-Fetch-Site`, and a `Host` that
 /// is not this machine (a name that somebody else lets lead here). Bounded:
-/// heads of 16 KiB, 32 connections, 10 s for a head or a body.
+/// heads of 16 KiB, 32 requests that wait, 10 s for a head or a body.
 class HttpServer {
 public:
   /// Nothing for a request that is to be asked again a little later.
