@@ -25,6 +25,8 @@ int ppcc::runFmt(const Invocation &call) {
   auto session = consoleSession(call, console);
   DiagnosticEngine &diags = session->diags;
   for (const std::string &input : inputs) {
+    // A pipe cannot be written anew.
+    session->sources.readsStreams = check || input == "-";
     auto source = session->open(input);
     if (!source)
       continue;
