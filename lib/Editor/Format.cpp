@@ -29,7 +29,7 @@ bool isClosing(const Token &token) {
 /// Writes the lines anew.
 class Formatter {
 public:
-  explicit Formatter(StringRef text) {
+  Formatter(StringRef text, bool keepsColumns) : keepsColumns(keepsColumns) {
     for (StringRef line : llvm::split(text, '\n'))
       lines.push_back({line});
   }
@@ -112,7 +112,7 @@ private:
       wanted = 1;
     // What stands below something else was put there.
     bool isColumn =
-        was > wanted && was > 1 &&
+        keepsColumns && was > wanted && was > 1 &&
         (standsInColumn(index, i, -1) || standsInColumn(index, i, 1));
     return isColumn ? was : wanted;
   }
@@ -200,6 +200,7 @@ private:
     size_t column; ///< Of the lines within; 0 for that of their depth.
   };
 
+  const bool keepsColumns;
   std::vector<Line> lines;
   std::vector<Bracket> open;
   std::optional<Token> previous, before;
@@ -211,9 +212,14 @@ private:
 } // namespace
 
 std::string ppcc::editor::format(StringRef text) {
-  std::string formatted = Formatter(text).run();
-  // A space that goes may take a column with it; each time some do.
-  for (std::string again; (again = Formatter(formatted).run()) != formatted;)
+  // A space that goes may take a column with it; each time some do. Where that
+  // has no end soon, nothing is a column.
+  constexpr int maxPasses = 16;
+  std::string formatted = Formatter(text, true).run();
+  for (int pass = 1;; ++pass) {
+    std::string again = Formatter(formatted, pass < maxPasses).run();
+    if (again == formatted)
+      return formatted;
     formatted = std::move(again);
-  return formatted;
+  }
 }
