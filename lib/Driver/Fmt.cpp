@@ -33,15 +33,8 @@ int ppcc::runFmt(const Invocation &call) {
     ast::Context context;
     if (!parseFile(*source, session->sources, context, diags))
       continue; // What is no schedule stays as it is.
-    StringRef text = session->sources.text(*source), rest = text;
-    StringRef mark = rest.consume_front("\xEF\xBB\xBF") ? "\xEF\xBB\xBF" : "";
-    bool hasReturns = text.contains("\r\n");
-    std::string formatted;
-    for (char c : mark.str() + editor::format(rest)) {
-      if (c == '\n' && hasReturns)
-        formatted += '\r';
-      formatted += c;
-    }
+    StringRef text = session->sources.text(*source);
+    std::string formatted = editor::format(text);
     if (check) {
       if (formatted != text)
         diags.report<diag::NotFormatted>(Location(), input);

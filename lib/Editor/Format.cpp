@@ -211,7 +211,7 @@ private:
 
 } // namespace
 
-std::string ppcc::editor::format(StringRef text) {
+static std::string formatLines(StringRef text) {
   // A space that goes may take a column with it; each time some do. Where that
   // has no end soon, nothing is a column.
   constexpr int maxPasses = 16;
@@ -222,4 +222,18 @@ std::string ppcc::editor::format(StringRef text) {
       return formatted;
     formatted = std::move(again);
   }
+}
+
+static std::string replaced(StringRef text, StringRef old, StringRef by) {
+  SmallVector<StringRef> parts;
+  text.split(parts, old);
+  return llvm::join(parts, by);
+}
+
+std::string ppcc::editor::format(StringRef text) {
+  std::string mark = text.consume_front("\xEF\xBB\xBF") ? "\xEF\xBB\xBF" : "";
+  if (!text.contains("\r\n"))
+    return mark + formatLines(text);
+  return mark +
+         replaced(formatLines(replaced(text, "\r\n", "\n")), "\n", "\r\n");
 }

@@ -149,7 +149,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
     command, *words = shlex.split(line)
     if command == "open":
         name, file = words
-        texts[name] = open(file, encoding="utf-8").read()
+        texts[name] = open(file, encoding="utf-8", newline="").read()
         versions[name] = 1
         document = {"uri": f"file:///{name}", "languageId": "pp", "version": 1, "text": texts[name]}
         send("textDocument/didOpen", {"textDocument": document})
