@@ -49,8 +49,23 @@ json::Value Server::rename(const RenameParams &params) {
   ResolvedName meaning = resolveAt(params);
   if (!isName || !meaning.canRename())
     return nullptr;
+  Ranges found = occurrencesOf(meaning, /*inWorkspace=*/true);
+  bool isTaken = llvm::any_of(imports(params.document), [&](auto &other) {
+    return other.second->names.atFileLevel(name);
+  });
+  for (const auto &[uri, ranges] : found) {
+    TextPtr text = textOfFile(pathOf(uri));
+    for (const editor::Declaration &one : text->names.declarations())
+      isTaken |= one.name == name && llvm::any_of(ranges, [&](auto &range) {
+                   size_t begin = text->offset(range.getObject("start"));
+                   return one.isSeenAt(text->all().begin() + begin);
+                 });
+  }
+  if (isTaken) // One would hide the other.
+    return warn("`" + name + "` is declared here already: choose another name"),
+           nullptr;
   json::Object changes;
-  for (auto &[uri, ranges] : occurrencesOf(meaning, /*inWorkspace=*/true)) {
+  for (auto &[uri, ranges] : found) {
     json::Array edits;
     for (json::Object &range : ranges)
       edits.push_back(edit(std::move(range), name));

@@ -2,7 +2,7 @@
 
 A line of the script is `open NAME FILE`, `change NAME OLD NEW` (in the text, once), `type NAME N` (N random edits, and back),
 `monkey NAME N PPCC` (N letters typed, pieces deleted, edits undone, and what is wrong compared with what PPCC says),
-`configure WORD...` (options), `stale NAME FILE OLD NEW` (opened, and changed while it is compiled), `labels NAME WORD [N]` (what is completed there, by label), or a request, such as `textDocument/definition NAME WORD [N]`, at the Nth
+`configure WORD...` (options), `stale NAME FILE OLD NEW` (opened, and changed while it is compiled), `labels NAME WORD [N]` (what is completed there, by label), `rename NAME NEW WORD [N]`, or a request, such as `textDocument/definition NAME WORD [N]`, at the Nth
 place where the word stands.
 """
 
@@ -186,6 +186,11 @@ for line in open(sys.argv[1], encoding="utf-8"):
         print("stale", [one["code"] for one in messages[0]["diagnostics"]])
     elif command == "monkey":
         monkey(words[0], int(words[1]), words[2])
+    elif command == "rename":
+        name, new, *rest = words
+        params = {"textDocument": {"uri": f"file:///{name}"}, "newName": new, "position": position(name, *rest)}
+        result = send("textDocument/rename", params, True)
+        print("rename", result or published.get(timeout=300)["params"]["message"])
     elif command == "labels":
         name, *rest = words
         params = {"textDocument": {"uri": f"file:///{name}"}, "position": position(name, *rest)}
