@@ -23,6 +23,8 @@ lsp::CompileSettings lsp::compileSettingsOf(StringRef path, StringRef text,
   for (const std::string &word : words)
     args.push_back(word.c_str());
   setting.errorText = readOptions(args, setting.request);
+  if (setting.errorText.empty() && !setting.request.from.empty())
+    setting.errorText = "--from is for programs; this is a schedule";
   setting.request.input = path.str(); // Whatever is wrong.
   // Whoever wrote the text has no say in what the server takes.
   uint64_t &actions = setting.request.limits.maxActions;
