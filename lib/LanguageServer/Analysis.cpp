@@ -102,7 +102,10 @@ json::Object diagnosticOf(const Diagnostic &one, const SourceManager &sources,
   for (const Note &note : one.notes)
     if (note.place.range.valid()) {
       Position at = sources.position(note.place.range.begin);
-      json::Object start{{"line", at.line - 1}, {"character", at.column - 1}};
+      StringRef before =
+          sources.lineText(note.place.range.begin).take_front(at.column - 1);
+      json::Object start{{"line", at.line - 1},
+                         {"character", int64_t(utf16Length(before))}};
       related.push_back(json::Object{
           {"location",
            location(uriOf(at.file),

@@ -85,7 +85,7 @@ def show_diagnostics(name):
         start = one["range"]["start"]
         print(f"{name}:{start['line']}:{start['character']}: {one.get('code')} {one['message'].splitlines()[0]}")
         for note in one.get("relatedInformation", []):
-            print(f"  note {note['location']['range']['start']['line']}: {note['message']}")
+            print(f"  note {note['location']['range']['start']['line']}:{note['location']['range']['start']['character']}: {note['message']}")
     if not found:
         print(f"{name}: nothing wrong")
 
