@@ -4,6 +4,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 
+#include <sys/mman.h>
+
 using namespace ppcc;
 
 /// What is read of a file may have no end: a terminal, a pipe, a device.
@@ -135,6 +137,14 @@ std::vector<StringRef> SourceManager::filesRead() const {
     if (file.isRead)
       names.push_back(file.name);
   return names;
+}
+
+// LLVM's dontNeedIfMmap() is posix_madvise(), which glibc ignores.
+void SourceManager::dropPages(uint32_t file) const {
+  const llvm::MemoryBuffer &text = *files[file].buffer;
+  if (text.getBufferKind() == llvm::MemoryBuffer::MemoryBuffer_MMap)
+    madvise(const_cast<char *>(text.getBufferStart()), text.getBufferSize(),
+            MADV_DONTNEED);
 }
 
 uint32_t SourceManager::add(StringRef name,

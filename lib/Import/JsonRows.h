@@ -36,6 +36,7 @@ public:
     Rows &rows = program.editRows();
     constexpr size_t minBytes = StringRef("[0,0,0,0,0,0,0,0]").size();
     rows.reserve(std::min(maxActions, json.text.size() / minBytes));
+    size_t bytes = 0; // Which have been read since pages were dropped.
     json.list("actions", [&] {
       tooMany = program.ranksBegun() == program.numRanks();
       if (tooMany)
@@ -44,6 +45,10 @@ public:
       nextGroup = 0;
       group = -1;
       json.list("actions", [&] { readAction(kinds, numSites, rows); });
+      if (bytes += json.last().size(); bytes >> 24 != 0) { // Every 16 MB.
+        json.sources.dropPages(json.file);
+        bytes = 0;
+      }
     });
     if (tooMany || program.ranksBegun() != program.numRanks())
       json.wrong("actions", fmt::format("a list of {} lists, one per rank",

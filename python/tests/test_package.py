@@ -296,6 +296,26 @@ def test_rows_of_other_forms_are_read_whole(tmp_path: Path) -> None:
         ppcc.Program.load(tmp_path / "none.json")
 
 
+LARGE = """
+import sys, ppcc
+def peak():  # Unlike ru_maxrss this is of the program alone, not of the process that started it.
+    return 1024 * int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+ppcc.compile("gpipe", P=2, M=2)
+before = peak()
+program = ppcc.Program.load(sys.argv[1], rank=None if len(sys.argv) < 3 else int(sys.argv[2]))
+assert len(program.actions[1]) > 1000
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(SANITIZED, reason="AddressSanitizer takes more memory")
+def test_loading_takes_little_memory(tmp_path: Path) -> None:
+    file = saved(ppcc.compile("one_f_one_b", P=32, M=6000), tmp_path / "program.json")
+    size = file.stat().st_size
+    taken = [int(subprocess.check_output([sys.executable, "-c", LARGE, file, *rank])) for rank in ([], ["1"])]
+    assert size > 25e6 and taken[0] < 2 * size and taken[1] < size / 2, (size, taken)
+
+
 def test_loops_are_unrolled() -> None:
     program = ppcc.compile("one_f_one_b", P=2, M=12)
     rolled = program.emit("json", "--rolled")

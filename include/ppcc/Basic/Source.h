@@ -87,6 +87,8 @@ public:
   StringRef text(uint32_t file) const {
     return files[file].buffer->getBuffer();
   }
+  /// Frees the memory of a mapped file; what is needed again is read again.
+  void dropPages(uint32_t file) const;
   StringRef name(uint32_t file) const { return files[file].name; }
   llvm::vfs::FileSystem &fileSystem() const { return *fs; }
   const std::shared_ptr<Inputs> &sharedInputs() const { return inputs; }
