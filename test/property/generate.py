@@ -376,6 +376,11 @@ def add_layers(draw, case):
     used = [layer for layer in layers if any(layer in stage for stage in stages)]
     case.model += [*(layer.text() for layer in used), f"layers {', '.join(layer.name for stage in stages for layer in stage)};",
                    f'layout "{"|".join("".join(layer.name for layer in stage) for stage in stages)}";']
+    for node in draw.subset(sorted({node for layer in used for _, node in layer.lanes}), 0.15):  # What the model says of all layers.
+        cost = Fraction(draw.integer(0, 5))
+        case.model.append(f"cost {'.'.join(node)} = {decimal(cost)};")
+        for layer in used:
+            layer.costs[node] = cost
     return stages
 
 

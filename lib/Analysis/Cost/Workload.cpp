@@ -8,6 +8,7 @@ namespace {
 struct Builder {
   using Backward = Workload::Backward;
   using ActivationPolicy = Workload::ActivationPolicy;
+  static constexpr auto F = Workload::F, I = Workload::I, W = Workload::W;
 
   const Program &program;
   const Durations &durations;
@@ -17,6 +18,9 @@ struct Builder {
 
   Workload run() {
     load.backward = backward;
+    if (maxGroupSize != 1 && !program.nodes().empty() &&
+        (program.costs().has({Cost::Node}) || program.nodes().hasCosts()))
+      nodes.emplace(program);
     load.ofRank.resize(program.numRanks());
     for (PipeId pipe : program.pipeIds())
       for (StageId stage : program.pipe(pipe).stages()) {
@@ -30,6 +34,8 @@ struct Builder {
         addEdges(row.below, row, slot::Output);
         addEdges(row.above, row, slot::InputGrad);
       }
+    for (ArrayRef<uint32_t> stages : load.ofRank)
+      addWorkOfRank(stages);
     addMemoryBudgets();
     return std::move(load);
   }
@@ -49,8 +55,6 @@ struct Builder {
     const CostSetting *rule = program.costs().group();
     if (maxGroupSize == 1)
       return time;
-    if (program.costs().has({Cost::Node}))
-      return time / among;
     if (!rule)
       return time;
     Time value = rule->values.front();
@@ -60,9 +64,75 @@ struct Builder {
       value /= among;
     return scaling::apply(time, std::min(value, cost::unit), time);
   }
+  /// What the nodes of an action take at least, in a group too: those of each
+  /// lane and, last, those of the longest path. Its own time may be longer,
+  /// since a group may run them in another order. Empty without nodes.
+  std::vector<Time> leastTimes(const Action &action) {
+    uint32_t id = nodes ? nodes->graphOf(action) : GraphUse::none;
+    if (id == GraphUse::none)
+      return {};
+    const NodeGraph &graph = nodes->graph(id);
+    std::vector<Time> least(program.nodes().lanes.size() + 1),
+        ends(graph.nodes.size());
+    for (const NodeOrder::ScheduledNode &place : nodes->of(id).scheduled) {
+      const GraphNode &node = graph.nodes[place.node];
+      Time time =
+          scales.time(action, place.end - place.start, NodeOrders::maxTime);
+      for (uint32_t needed : node.needs)
+        ends[place.node] = std::max(ends[place.node], ends[needed]);
+      ends[place.node] += time;
+      least[node.lane] += time;
+      least.back() = std::max(least.back(), ends[place.node]);
+    }
+    return least;
+  }
+
   /// How long it takes until its results are there, at least.
-  Time toEnd(Time time) const {
-    return durations.hasHookOffsets() ? 0 : inGroup(time, 1);
+  Time toEnd(const Action &action) {
+    if (durations.hasHookOffsets())
+      return 0;
+    Time time = inGroup(durations.of(action), 1);
+    auto least = leastTimes(action);
+    return least.empty() ? time : std::min(time, std::ranges::max(least));
+  }
+  /// What it takes of its rank's time, at least. A group takes no less than its
+  /// members' nodes on any one lane.
+  Time workOf(const Action &action, uint32_t lane) {
+    Time time = inGroup(durations.of(action), maxGroupSize);
+    auto least = leastTimes(action);
+    return least.empty() ? time : std::min(time, least[lane]);
+  }
+
+  /// Counts the work on the lane that has the most.
+  void addWorkOfRank(ArrayRef<uint32_t> stages) {
+    uint32_t lanes = nodes ? program.nodes().lanes.size() : 1, best = 0;
+    decimal::Sum most = -1;
+    auto add = [&](uint32_t lane) {
+      decimal::Sum total = 0;
+      for (uint32_t stage : stages)
+        total += addWork(load.stages[stage], lane);
+      return total;
+    };
+    for (uint32_t lane = 0; lane != lanes; ++lane)
+      if (decimal::Sum total = add(lane); total > most)
+        std::tie(most, best) = std::tuple(total, lane);
+    add(best);
+  }
+
+  decimal::Sum addWork(Workload::Stage &row, uint32_t lane) {
+    if (row.microbatches == 0)
+      return 0;
+    uint32_t first = program.pipe(row.pipe).firstMicrobatch,
+             differing = differ ? row.microbatches : 1;
+    row.sum.fill(0);
+    row.work.fill(std::numeric_limits<Time>::max());
+    for (uint32_t m = first; m != first + differing; ++m)
+      for (auto [part, work] : llvm::enumerate(partsOf(
+               row, m, [&](const Action &it) { return workOf(it, lane); }))) {
+        row.work[part] = std::min(row.work[part], work);
+        row.sum[part] += work * (row.microbatches / differing);
+      }
+    return decimal::Sum(row.sum[F]) + row.sum[I] + row.sum[W];
   }
 
   void addParts(Workload::Stage &row) {
@@ -81,24 +151,19 @@ struct Builder {
     }
     uint32_t differing = differ ? pipe.numMicrobatches : 1;
     row.time.fill(std::numeric_limits<Time>::max());
-    row.work = row.time;
     for (uint32_t m = first; m != first + differing; ++m)
-      for (auto [part, time] : llvm::enumerate(timesOf(row, m))) {
-        Time work = inGroup(time, maxGroupSize);
-        row.time[part] = std::min(row.time[part], toEnd(time));
-        row.work[part] = std::min(row.work[part], work);
-        row.sum[part] += work * (pipe.numMicrobatches / differing);
-      }
+      for (auto [part, time] : llvm::enumerate(
+               partsOf(row, m, [&](const Action &it) { return toEnd(it); })))
+        row.time[part] = std::min(row.time[part], time);
     addMemory(row, first);
   }
 
   bool isRecomputed() const { return saving == ActivationPolicy::Recompute; }
 
-  std::array<Time, Workload::numParts> timesOf(const Workload::Stage &row,
-                                               uint32_t m) const {
-    auto time = [&](uint32_t kind) {
-      return durations.of(action(row, kind, m));
-    };
+  std::array<Time, Workload::numParts>
+  partsOf(const Workload::Stage &row, uint32_t m,
+          function_ref<Time(const Action &)> timeOf) const {
+    auto time = [&](uint32_t kind) { return timeOf(action(row, kind, m)); };
     Time forward = time(kind::Forward), whole = time(kind::Backward),
          input = time(kind::BackwardInput), weight = time(kind::BackwardWeight);
     if (isRecomputed()) {
@@ -195,6 +260,9 @@ struct Builder {
   }
 
   MemoryModel memory{program};
+  MicrobatchScales scales{program};
+  /// Where nodes have costs and groups have several members.
+  std::optional<NodeOrders> nodes{};
   StageNumbering numbering{program.pipes()};
   Workload load{};
   const bool differ = hasScales(program.costs()); ///< Whether microbatches do.

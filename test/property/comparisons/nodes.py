@@ -2,6 +2,7 @@
 
 import json
 import re
+from fractions import Fraction
 
 from generate import add_layers, schedule
 from oracle.check import violations
@@ -47,6 +48,9 @@ def compare(draw, tools, tally):
         rows = [line.split(",") for line in done.stdout.splitlines()[1:]]
         got = [(int(rank), cell, fraction(start), fraction(end)) for rank, cell, _, start, end in rows]
         expect_equal(got, [(key[0], str(one.row(key)), *times[key]) for key in one.row_ids], "other times of nodes")
+        report = json.loads(tools.ppcc(file, *options, "--emit=report-json").stdout, parse_float=Fraction)
+        expect(report["resource_bound"] <= min(report["makespan"], report["bound"]), "a resource bound that this order beats",
+               f"{report['resource_bound']}, but the makespan is {report['makespan']}, by data {report['bound']}")
         tally["runs"] += 1
 
 
