@@ -246,6 +246,21 @@ static std::string conditionOf(const BitVector &stages, uint32_t n,
                      ranges.size() > 1 ? ")" : "", which);
 }
 
+/// What the declaration of an action says that it takes, in forwards: it holds
+/// where another model stands in the place of the written one.
+static std::string declaredCosts(const Program &program, KindId kind) {
+  std::string text;
+  for (Cost what : {Cost::Action, Cost::Memory})
+    for (const CostSetting &setting : program.costs().of(what))
+      if (setting.kind == kind && setting.forwardMultiple) {
+        const CostRow &row = rowOf(what);
+        text += fmt::format(" {} {};", row.item,
+                            row.number.format(*setting.forwardMultiple));
+        break;
+      }
+  return text;
+}
+
 /// The actions of all savings, and where those that were chosen stand.
 static void writeSavings(const Program &program, const ActivationPlan &plan,
                          ScheduleHeader &head) {
@@ -260,16 +275,18 @@ static void writeSavings(const Program &program, const ActivationPlan &plan,
     auto moved = offloadKinds(program);
     if (policy == ActivationPolicy::Recompute) {
       head.actions.push_back(
-          fmt::format("action {} {{ after F; before B, I; restores F; }}",
-                      name(*recomputeKind(program))));
+          fmt::format("action {} {{ after F; before B, I; restores F;{} }}",
+                      name(*recomputeKind(program)),
+                      declaredCosts(program, *recomputeKind(program))));
     } else {
       head.actions.push_back(fmt::format(
-          "action {} {{ lane {}; after F; before {}; in_flight {}; }}",
+          "action {} {{ lane {}; after F; before {}; in_flight {};{} }}",
           name(moved->out), lane(moved->out), name(moved->in),
-          plan.copies.inFlight));
+          plan.copies.inFlight, declaredCosts(program, moved->out)));
       head.actions.push_back(
-          fmt::format("action {} {{ lane {}; after {}; before B, I; }}",
-                      name(moved->in), lane(moved->in), name(moved->out)));
+          fmt::format("action {} {{ lane {}; after {}; before B, I;{} }}",
+                      name(moved->in), lane(moved->in), name(moved->out),
+                      declaredCosts(program, moved->in)));
     }
     for (uint32_t n = 1; n <= StageActivationPolicy::of; ++n) {
       BitVector stages(plan.ofStage.size());
