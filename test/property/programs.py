@@ -23,7 +23,7 @@ def program(draw, tools, **how):
     done = tools.ppcc(file, *case.arguments(tools.folder), *options)
     if done.returncode:
         # An action that waits for a message stands after it, wherever it was written, and may then move what another has moved.
-        movers = re.findall(r"moves what `\d+([A-Z_]+)\d+` has moved already \[E0688\]", done.stderr)
+        movers = re.findall(r"`\d+([A-Z_]+)\d+` (?:has moved already \[E0688\]|restores it \[E0689\])", done.stderr)
         displaced = any(alone.head.kinds[mover].waits_for_message for mover in movers)
         expect(displaced or "[E0766]" in done.stderr or "[E0765]" in done.stderr, "messages are refused", done.stderr)
         return None

@@ -17,7 +17,7 @@ CODES = {
     "no microbatch": ["E0405"], "chunk": ["E0501"], "none left": ["E0504"], "microbatch": ["E0505"], "nothing pending": ["E0506"], "not pending": ["E0507"],
     "pending left": ["E0508"], "infinite loop": ["E0509"], "missing": ["E0701", "E0705"], "duplicate": ["E0702", "E0703"], "backward": ["E0704"], "order": ["E0721"],
     "group": ["E0731", "E0842"], "deadlock": ["E0741", "E0742"], "isolated stage": ["E0768"], "related action missing": ["E0681"],
-    "required": ["E0682"], "absent": ["E0683"], "far end": ["E0683"], "not a member": ["E0684"], "collective order": ["E0685"], "offloaded twice": ["E0688"], "restores too much": ["E1053"], "no peer rank": ["E0510"],
+    "required": ["E0682"], "absent": ["E0683"], "far end": ["E0683"], "not a member": ["E0684"], "collective order": ["E0685"], "offloaded twice": ["E0688", "E0689"], "restores too much": ["E1053"], "no peer rank": ["E0510"],
     "unmatched": ["E0752", "E0754", "E0760", "E0761", "E0762", "E0840"], "wrong messages": ["E0751", "E0752", "E0753", "E0754", "E0755", "E0763"],
     "no value to send": ["E0757"], "input missing": ["E0755", "E0756", "E0764"],
 }

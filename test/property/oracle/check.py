@@ -136,12 +136,15 @@ def moved_twice(program, costs):
     """Whether actions move away more than a stage keeps of a microbatch, before something brings it back."""
     for number, rank in enumerate(program.rows):
         taken, away = collections.Counter(), collections.Counter()
+        restored = {row[1:4]: row for row in rank if row.kind.restores}  # What is restored is given up first.
         for row in rank:
             amount = costs.memory_delta(row)
             if row.kind.is_message or row.mb < 0 or program.head.home(row) != number:
                 continue
             if row.kind.role == "compute":
                 taken[row[1:4]] += max(0, amount)
+                if row[1:4] in restored and restored[row[1:4]].kind.restores == row.kind.mnemonic:
+                    away[row[1:4]] += max(0, costs.memory_delta(restored[row[1:4]]))
             elif amount < 0 and away[row[1:4]] and away[row[1:4]] - amount > taken[row[1:4]]:
                 return True
             else:
