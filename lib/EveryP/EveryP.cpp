@@ -145,11 +145,16 @@ private:
     bool isValid = true;
     try {
       for (const Region &region : regionsOf(module, schedule, free, minRanks))
-        if (region.isAdmitted)
+        if (region.isAdmitted) {
           isValid &= proveRegion(region.facts, 0, ranges);
-        else
-          add(ranges, region.facts, Verdict::Excluded).reason = region.why,
-                                    ranges.back().place = region.place;
+        } else {
+          PlaneRange &range =
+              add(ranges, region.facts,
+                  region.isInvalid ? Verdict::Invalid : Verdict::Excluded);
+          range.reason = region.why;
+          range.place = region.place;
+          isValid &= !region.isInvalid;
+        }
     } catch (const ResidueSplit &parts) {
       Remainder &divided = parts.dim == P ? ofRanks : ofMicrobatches;
       Remainder all = divided;

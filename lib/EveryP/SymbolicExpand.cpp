@@ -47,6 +47,7 @@ constexpr int64_t maxResidues = 4;
 struct NotAdmitted {
   SourceRange place;
   std::string why;
+  bool isInvalid = false; ///< Without a `require` that says so.
 };
 
 /// A question whose answer changes at this iteration of a loop.
@@ -291,7 +292,7 @@ private:
     Form count = evalInt(item.end) - first;
     if (!numbers.isNonNegative(first, item.range) ||
         !numbers.isNonNegative(count - 1, item.range))
-      throw NotAdmitted{item.end->range, "it has no microbatches"};
+      throw NotAdmitted{item.end->range, "it has no microbatches", true};
     Form stages = ofPlacement(
         decl, [&] { return evalInt(mappingOf(decl).stages->count); });
     int64_t chunks = stages.at[P] / free.numRanks.at[P];
@@ -663,7 +664,7 @@ std::vector<Region> every::regionsOf(const Module &module,
     try {
       run.head();
     } catch (const NotAdmitted &not_) {
-      region = {{}, false, not_.place, not_.why};
+      region = {{}, false, not_.place, not_.why, not_.isInvalid};
     }
     region.facts = run.facts;
     regions.push_back(std::move(region));

@@ -33,6 +33,7 @@ struct Region {
   bool isAdmitted = true;
   SourceRange place; ///< Of what does not admit them.
   std::string why;
+  bool isInvalid = false; ///< Rather than excluded.
 };
 
 /// Divides all of at least `minRanks` ranks. Throws Refusal, and ResidueSplit.
