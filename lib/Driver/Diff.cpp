@@ -203,6 +203,13 @@ struct Difference {
                                                printable(names[1]))
                                  : "");
     }
+    if (a->stageLayers() != b->stageLayers() && !a->stageLayers().empty() &&
+        !b->stageLayers().empty()) // Nor these.
+      return fmt::format("stages have different layers: `{}` in `{}`, `{}` in "
+                         "`{}`",
+                         llvm::join(a->stageLayers(), "|"), printable(names[0]),
+                         llvm::join(b->stageLayers(), "|"),
+                         printable(names[1]));
     for (const KindInfo &kind : a->kinds().rows())
       if (auto other = b->kinds().find(kind.mnemonic);
           other && kind.isDeclared() &&
