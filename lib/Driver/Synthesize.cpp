@@ -202,9 +202,14 @@ int ppcc::runSynthesize(const Invocation &call) {
   clearLine();
   if (!found)
     return Errors;
+  // A file first: nobody may read the figures to their end.
+  auto writeText = [&] {
+    return write([&](raw_ostream &s) { s << found->text; });
+  };
+  int code = options.output == "-" ? int(Success) : writeText();
   if (options.asJson)
     putJson(call.out, [&](JsonFields &fields) { putResult(*found, fields); });
   else
     printText(*found, userRequest.objective, err);
-  return write([&](raw_ostream &s) { s << found->text; });
+  return options.output == "-" ? writeText() : code;
 }
