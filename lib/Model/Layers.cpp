@@ -44,6 +44,11 @@ struct ModelPartitioner {
     Evaluator::Frame frame(evaluator, model.numLocals);
     for (const ast::NamedItem *item : model.layers)
       partition.layers.push_back(factsOf(*item));
+    for (const auto &[item, slot] : model.settings)
+      if (CostSetting found = *findSetting(*item, head.kinds);
+          found.what == Cost::Node)
+        nodeCosts[{Cost::Node, found.kind, item->node.text}] =
+            evaluateCost(*item, *this);
     isNumbered.resize(model.layers.size());
     for (const PartDecl &part : model.parts)
       sequences.push_back(sequenceOf(part));
@@ -305,6 +310,11 @@ struct ModelPartitioner {
     std::vector<__int128> share = shares();
     for (; left > 0; --left) {
       auto few = [&](size_t a, size_t b) {
+        auto isFull = [&](size_t part) { // Of stages of one layer.
+          return counts[part] >= sequences[part].size();
+        };
+        if (isFull(a) != isFull(b))
+          return isFull(b);
         return share[a] * counts[b] > share[b] * counts[a];
       };
       ++counts[*std::min_element(open.begin(), open.end(), few)];
@@ -344,8 +354,13 @@ struct ModelPartitioner {
         KindId kind = *head.kinds.find(chain->action.text),
                part = link.part.text.empty() ? kind
                                              : *head.kinds.find(link.part.text);
-        auto time = facts.costs.find({Cost::Node, part, link.name.text});
-        if (!link.lane.text.empty() && time != facts.costs.end())
+        if (link.lane.text.empty())
+          continue;
+        // What the model says of all layers stands above.
+        LayerFacts::Key key{Cost::Node, part, link.name.text};
+        const std::map<LayerFacts::Key, int64_t> &costs =
+            nodeCosts.count(key) ? nodeCosts : facts.costs;
+        if (auto time = costs.find(key); time != costs.end())
           times[kind] += time->second;
       }
     // Where a B is given, its I and W are given again.
@@ -508,9 +523,10 @@ struct ModelPartitioner {
   }
 
   ModelPartition partition{};
-  std::vector<Sequence> sequences{}; ///< By part.
-  std::vector<bool> isNumbered{};    ///< By layer as declared.
-  uint64_t total = 0;                ///< Layers so far.
+  std::map<LayerFacts::Key, int64_t> nodeCosts{}; ///< Of nodes in all layers.
+  std::vector<Sequence> sequences{};              ///< By part.
+  std::vector<bool> isNumbered{};                 ///< By layer as declared.
+  uint64_t total = 0;                             ///< Layers so far.
 };
 
 } // namespace
