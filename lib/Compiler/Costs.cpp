@@ -72,29 +72,47 @@ void addLayerCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
                    Program &program) {
   if (settings.empty())
     return;
-  if (program.stageLayers().empty())
+  if (program.stageLayers().empty()) {
+    if (!llvm::all_equal(llvm::map_range(program.pipes(), [](const Pipe &pipe) {
+          return pipe.numStages();
+        })))
+      return diags.refuse<diag::CostsShape>(
+          Location("--cost"), "--cost KIND.LAYER",
+          "said in the model, where pipes have different numbers of stages");
     return diags.refuse<diag::NoLayout>(Location("--cost"),
                                         "--cost KIND.LAYER");
-  std::map<KindId, std::vector<decimal::Sum>> sums;
-  for (const CostSetting &setting : settings) {
-    std::vector<decimal::Sum> &sum = sums[setting.kind];
-    sum.resize(program.stageLayers().size());
-    bool isKnown = false;
-    for (auto [layers, time] : llvm::zip(program.stageLayers(), sum)) {
-      auto count = llvm::count(layers, setting.node[0]);
-      isKnown |= count != 0;
-      time += decimal::Sum(count) * setting.values.front();
-    }
-    if (!isKnown)
-      diags.report<diag::LayoutMissingLayer>(
-          Location("--cost"), llvm::join(program.stageLayers(), "|"),
-          setting.node);
   }
-  for (const auto &[kind, sum] : sums)
+  std::map<KindId, std::map<char, Time>> times;
+  for (const CostSetting &setting : settings) {
+    times.try_emplace(setting.kind);
+    std::string all = llvm::join(program.stageLayers(), "|");
+    if (!StringRef(all).contains(setting.node))
+      diags.report<diag::LayoutMissingLayer>(Location("--cost"), all,
+                                             setting.node);
+  }
+  for (const CostSetting &setting : settings)
+    times[setting.kind][setting.node[0]] = setting.values.front();
+  // Of a time by stage the part of each layer is not known.
+  for (const auto &[kind, ofLayer] : times)
+    for (char layer : llvm::join(program.stageLayers(), ""))
+      if (!ofLayer.count(layer) &&
+          llvm::any_of(program.costs().of(Cost::Action),
+                       [&, of = kind](const CostSetting &setting) {
+                         return setting.kind == of;
+                       }))
+        return diags.refuse<diag::CostsShape>(
+            Location("--cost"),
+            fmt::format("{}.{}", program.kinds()[kind].mnemonic, layer),
+            "given, too: what the other layers take by the model is replaced");
+  for (const auto &[kind, ofLayer] : times)
     for (PipeId pipe : program.pipeIds()) {
       CostSetting &setting = program.editHead().costs.settings.emplace_back(
           CostSetting{Cost::Action, kind, "", pipe, {}});
-      for (decimal::Sum time : sum) {
+      for (StringRef layers : program.stageLayers()) {
+        decimal::Sum time = 0;
+        for (char layer : layers)
+          if (auto found = ofLayer.find(layer); found != ofLayer.end())
+            time += found->second;
         if (time > cost::max)
           return diags.refuse<diag::CostTooLarge>(
               Location("--cost"), static_cast<double>(time) / cost::unit,
@@ -113,7 +131,8 @@ void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
   for (const CostSetting &setting : settings)
     if (llvm::is_contained(nodes, setting.node))
       program.editHead().costs.settings.push_back(setting);
-    else if (setting.node.size() == 1 && llvm::isAlpha(setting.node[0]))
+    else if (setting.node.size() == 1 && llvm::isAlpha(setting.node[0]) &&
+             !program.costs().has({Cost::Node}) && !program.nodes().hasCosts())
       layers.push_back(setting);
     else
       diags.report<diag::CostsUnknown>(
@@ -122,8 +141,15 @@ void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
   addLayerCosts(layers, diags, program);
 }
 
-/// Scales times and memory of a pipe's microbatches by ranks / stages.
+/// Scales times and memory of a pipe's stages by ranks / stages. Layers are
+/// shared out over the stages already.
 void scaleCostsPerRank(DiagnosticEngine &diags, Program &program) {
+  if (llvm::any_of(program.pipes(),
+                   [](const Pipe &pipe) { return pipe.slices != 1; }))
+    return diags.refuse<diag::CostsShape>(
+        Location("--work"), "--work", "`stage` where microbatches have slices");
+  if (!program.stageLayers().empty() || !program.nodes().empty())
+    return;
   auto shareOf = [&](const Pipe &pipe) {
     return static_cast<int64_t>(decimal::Sum(scaling::unit) *
                                 program.numRanks() / pipe.numStages());
@@ -138,6 +164,11 @@ void scaleCostsPerRank(DiagnosticEngine &diags, Program &program) {
       value = scaling::apply(value, share, scaling::max);
     settings.push_back(std::move(setting));
   };
+  auto isOfWholeStage = [&](const CostSetting &setting) {
+    return setting.isPerKind() &&
+           program.kinds()[setting.kind].scope == KindScope::Stage &&
+           (setting.what == Cost::Action || setting.what == Cost::Memory);
+  };
   std::vector<int64_t> same(shares.size(), scaling::unit);
   for (Cost what : {Cost::ScaleTime, Cost::ScaleMemory})
     add(what, {what, KindId(), "", {}, same});
@@ -148,18 +179,23 @@ void scaleCostsPerRank(DiagnosticEngine &diags, Program &program) {
       settings.push_back(setting);
       settings.back().what = Cost::ScaleBytes;
     } else if (setting.what == Cost::Overlap ||
-               setting.what == Cost::StaticMemory) { // Of no microbatch.
-      if (!setting.pipe && !llvm::all_equal(shares))
+               setting.what == Cost::StaticMemory ||
+               isOfWholeStage(setting)) { // Of no microbatch.
+      if (!setting.pipe && !llvm::all_equal(shares)) {
+        StringRef item = rowOf(setting.what).item;
+        std::string subject = subjectOf(setting, program.kinds());
         diags.report<diag::CostsShape>(
             Location("--work=rank"),
-            setting.what == Cost::Overlap ? "cost overlap" : "static",
+            subject.empty() ? item.str() : item.str() + " " + subject,
             "of each pipe, where these have different numbers of stages");
+      }
       int64_t share =
           shareOf(program.pipes()[setting.pipe.value_or(PipeId(0)).value]);
       settings.push_back(setting);
+      int64_t limit = rowOf(setting.what).number.scale.max;
       for (int64_t &value : settings.back().values)
-        value =
-            scaling::apply(value, share, rowOf(setting.what).number.scale.max);
+        value = value < 0 ? -scaling::apply(-value, share, limit)
+                          : scaling::apply(value, share, limit);
     } else if (llvm::is_contained(
                    {Cost::ScaleTime, Cost::ScaleMemory, Cost::ScaleAction},
                    setting.what)) {

@@ -1,0 +1,7 @@
+schedule plain(M: int = 2) {
+  ranks 2;
+  model { layer t { cost F = 1; cost B = 2; } layers t * 4; }
+  pipe a { stages 2; stage s on rank s; microbatches 0 .. M; }
+  pipe b { stages 4; stage s on rank s % 2; microbatches M .. 2 * M; }
+  on rank r { repeat M { F(a); F(1); F(2); } repeat M { B(2); B(1); B(a); } }
+}
