@@ -48,7 +48,7 @@ struct ModelPartitioner {
       if (CostSetting found = *findSetting(*item, head.kinds);
           found.what == Cost::Node)
         nodeCosts[{Cost::Node, found.kind, item->node.text}] =
-            evaluateCost(*item, *this);
+            evaluateCost(*item, context);
     isNumbered.resize(model.layers.size());
     for (const PartDecl &part : model.parts)
       sequences.push_back(sequenceOf(part));
