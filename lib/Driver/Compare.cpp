@@ -7,7 +7,6 @@
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Emit/Writer.h"
 #include "ppcc/Support/Progress.h"
-#include "ppcc/Support/Suggest.h"
 #include "ppcc/Support/TextTable.h"
 
 using namespace ppcc;
@@ -200,11 +199,7 @@ struct Comparison {
       all.insert(params.begin(), params.end());
     ExitCode code = Success;
     auto check = [&](const std::string &name) {
-      if (all.count(name))
-        return;
-      session->diags.report<diag::NoSuchParameter>(
-          {}, name, didYouMean(name, namesIn(all)));
-      code = Errors;
+      code = std::max(code, checkParameter(name, all, *session));
     };
     for (const sema::ParamValue &param : options.request.params)
       check(param.name);

@@ -210,6 +210,9 @@ struct Difference {
                          llvm::join(a->stageLayers(), "|"), printable(names[0]),
                          llvm::join(b->stageLayers(), "|"),
                          printable(names[1]));
+    if (haveHeads && a->preconnect() != b->preconnect())
+      return fmt::format("`{}` and `{}` connect ranks in different orders",
+                         printable(names[0]), printable(names[1]));
     for (const KindInfo &kind : a->kinds().rows())
       if (auto other = b->kinds().find(kind.mnemonic);
           other && kind.isDeclared() &&
@@ -292,6 +295,7 @@ int ppcc::runDiff(const Invocation &call) {
   std::optional<Compiled> sides[2];
   ExitCode code = Success;
   bool haveHeads = true;
+  std::set<std::string> params;
   options.request.ignoresUnknownParams = true;
   for (size_t side : {0, 1}) {
     options.request.input = options.inputs[side];
@@ -299,10 +303,15 @@ int ppcc::runDiff(const Invocation &call) {
     code = std::max(code, exitCodeOf(*sides[side], call.err));
     if (code != Success)
       continue;
+    for (const ProgramParam &param : sides[side]->program.params())
+      params.insert(param.name);
     auto input = openInput(options.request, *session);
     haveHeads &= input && (!input->format || input->format->name == "json" ||
                            input->format->name == "ir");
   }
+  if (code == Success)
+    for (const sema::ParamValue &param : options.request.params)
+      code = std::max(code, checkParameter(param.name, params, *session));
   if (code != Success)
     return code;
   bool same = false;

@@ -1,8 +1,10 @@
 // The options that commands have in common.
 #include "Families.h"
 
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Import/Importer.h"
+#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 
@@ -220,6 +222,16 @@ void ppcc::addPassOptions(OptionParser &parser, Options &options) {
   parser.flag("--time-passes", watch.timePasses,
               "Print the time that each step took");
   addPrintOptions(parser, options);
+}
+
+ExitCode ppcc::checkParameter(StringRef given,
+                              const std::set<std::string> &known,
+                              Session &session) {
+  if (known.count(given.str()))
+    return Success;
+  session.diags.report<diag::NoSuchParameter>(
+      {}, given, didYouMean(given, namesIn(known)));
+  return Errors;
 }
 
 std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {

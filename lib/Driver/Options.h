@@ -55,6 +55,9 @@ void addPassOptions(OptionParser &parser, Options &options);
 
 /// Takes `NAME=VALUE`; gives what is wrong with the text, or nothing.
 std::string parseDefinition(StringRef text, sema::ParamValue &value);
+/// Reports a parameter that was given but that none of several schedules has.
+ExitCode checkParameter(StringRef given, const std::set<std::string> &known,
+                        Session &session);
 
 /// Declares the options of a command that compiles one input.
 using Declare = void(OptionParser &parser, BuildOptions &options);

@@ -173,7 +173,7 @@ class Runtime:
         if self._links:
             check_same_program(program, self._setup.groups.pipeline)
         # Not by identity: all ranks must link together, and one may have loaded the program again.
-        key = program.digest, program.transports, program.kinds
+        key = program._stated_digest, program.transports, program.kinds
         if key not in self._links:
             if program.num_ranks != self._setup.groups.ranks:
                 raise UsageError(f"the program is for {program.num_ranks} ranks, but the Runtime has {self._setup.groups.ranks}")
