@@ -313,7 +313,7 @@ def test_loading_takes_little_memory(tmp_path: Path) -> None:
     file = saved(ppcc.compile("one_f_one_b", P=32, M=6000), tmp_path / "program.json")
     size = file.stat().st_size
     taken = [int(subprocess.check_output([sys.executable, "-c", LARGE, file, *rank])) for rank in ([], ["1"])]
-    assert size > 25e6 and taken[0] < 2 * size and taken[1] < size / 2, (size, taken)
+    assert size > 25e6 and taken[0] < 2.5 * size and taken[1] < size / 2, (size, taken)
 
 
 def test_loops_are_unrolled() -> None:

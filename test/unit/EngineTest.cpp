@@ -406,6 +406,10 @@ TEST(EngineGuards, OfTheOrderOnAStage) {
   // All in one group, though none has begun.
   EXPECT_EQ(orderOf("0F0 +0F0 0B0"), "rank 0, 0F0: runs twice");
   EXPECT_EQ(orderOf("0F0 0I0 +0I0 0W0"), "rank 0, 0I0: runs twice");
+  const char *joined = ": runs in a group with what it needs, or what needs it";
+  EXPECT_EQ(orderOf("0F0 +0B0"), std::string("rank 0, 0B0") + joined);
+  EXPECT_EQ(orderOf("0F0 0I0 +0W0"), std::string("rank 0, 0W0") + joined);
+  EXPECT_EQ(orderOf("0F0 0F1 +0B0 0B1"), "");
 }
 
 TEST(EngineGuards, OfSlices) {

@@ -201,6 +201,7 @@ private:
     for (const Operation &operation : group)
       if (operation.opcode > Opcode::Send)
         begin(operation);
+    checkApart(group);
     for (const Operation &operation : group)
       if (operation.opcode > Opcode::Send)
         end(operation);
@@ -208,6 +209,23 @@ private:
       if (operation.opcode == Opcode::Send)
         send(operation);
     counts.actions += group.size();
+  }
+
+  /// Parts of the work on one microbatch of a stage need each other.
+  void checkApart(std::span<const Operation> group) const {
+    auto isWork = [](const Operation &operation) {
+      return operation.opcode > Opcode::Send &&
+             operation.opcode < Opcode::Declared;
+    };
+    for (const Operation &operation : group)
+      for (const Operation *other = group.data(); other != &operation; ++other)
+        if (isWork(operation) && isWork(*other) &&
+            operation.opcode != other->opcode &&
+            operation.microbatch == other->microbatch &&
+            wiring.descriptor(operation.descriptor).stage ==
+                wiring.descriptor(other->descriptor).stage)
+          fail(operation, "runs in a group with what it needs, or what needs "
+                          "it");
   }
 
   void receive(const Operation &operation) {
