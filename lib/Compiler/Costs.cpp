@@ -132,7 +132,7 @@ void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
     if (llvm::is_contained(nodes, setting.node))
       program.editHead().costs.settings.push_back(setting);
     else if (setting.node.size() == 1 && llvm::isAlpha(setting.node[0]) &&
-             !program.costs().has({Cost::Node}) && !program.nodes().hasCosts())
+             !program.hasNodeCosts())
       layers.push_back(setting);
     else
       diags.report<diag::CostsUnknown>(

@@ -240,8 +240,7 @@ private:
         transport(timed.transport), times(timed.simulation),
         stages(program.pipes()) {
     chooseStyles();
-    if (!program.nodes().empty() &&
-        (program.costs().has({Cost::Node}) || program.nodes().hasCosts()))
+    if (!program.nodes().empty() && program.hasNodeCosts())
       nodes = std::make_unique<NodeOrders>(program);
   }
 

@@ -491,6 +491,8 @@ private:
       return giveUp(std::move(task), "an instance is not as was predicted",
                     quiet.place());
     auto [why, place] = compiler.unsupported(*first, ordersGlobally);
+    if (why.empty() && mayMoveTwice(*first))
+      why = "several kinds of actions move activations, or restore them";
     if (!why.empty())
       return giveUp(std::move(task), why, place);
     auto model = modelOf(*first, program);

@@ -112,7 +112,7 @@ bool SynthesisContext::isInScope() {
       return refuse("its microbatches are slices of sequences");
   if (hasScales(costs))
     return refuse("its microbatches differ");
-  if (costs.has({Cost::Node}) || program.nodes().hasCosts())
+  if (program.hasNodeCosts())
     return refuse("its nodes have costs");
   if (program.totalMicrobatches() == 0)
     return refuse("it has no microbatches");

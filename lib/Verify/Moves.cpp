@@ -13,7 +13,7 @@ namespace {
 /// microbatch, and what they bring back.
 struct MoveChecker : ProgramCheck {
   void check() {
-    if (!canConflict())
+    if (!mayMoveTwice(program))
       return;
     MemoryModel model(program);
     kept.resize(pairOf.size());
@@ -36,19 +36,6 @@ struct MoveChecker : ProgramCheck {
     ActionId mover;                   ///< The last that moved some of it away.
     std::optional<ActionId> restores; ///< Restores it, so it is given up first.
   };
-
-  /// Whether several kinds move something away, or restore it.
-  bool canConflict() const {
-    BitVector movers(program.kinds().size());
-    for (const CostSetting &setting : program.costs().of(Cost::Memory))
-      if (program.kinds()[setting.kind].isDeclared() &&
-          llvm::any_of(setting.values, [](Amount value) { return value < 0; }))
-        movers.set(setting.kind.value);
-    for (KindId kind : program.kinds().ids())
-      if (program.kinds()[kind].restores)
-        movers.set(kind.value);
-    return movers.count() > 1;
-  }
 
   void follow(ActionId row, const Action &action, const MemoryModel &model) {
     Kept &held = kept[pairOf(action)];
@@ -87,6 +74,18 @@ struct MoveChecker : ProgramCheck {
 };
 
 } // namespace
+
+bool ppcc::mayMoveTwice(const Program &program) {
+  BitVector movers(program.kinds().size());
+  for (const CostSetting &setting : program.costs().of(Cost::Memory))
+    if (program.kinds()[setting.kind].isDeclared() &&
+        llvm::any_of(setting.values, [](Amount value) { return value < 0; }))
+      movers.set(setting.kind.value);
+  for (KindId kind : program.kinds().ids())
+    if (program.kinds()[kind].restores)
+      movers.set(kind.value);
+  return movers.count() > 1;
+}
 
 void ppcc::verifyMoves(const Program &program, PassContext &context) {
   MoveChecker{{program, context}}.check();

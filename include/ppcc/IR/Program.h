@@ -61,6 +61,10 @@ public:
     return head().stageLayers;
   }
   const NodeGraphs &nodes() const { return head().nodes; }
+  /// Whether it is said what nodes take: of all, or in graphs.
+  bool hasNodeCosts() const {
+    return costs().has({Cost::Node}) || nodes().hasCosts();
+  }
   CallStyle calls() const { return head().calls; }
   const std::vector<std::string> &phases() const { return head().phases; }
   const std::vector<SiteFile> &files() const { return head().files; }

@@ -20,13 +20,18 @@ Check verifyGroups;       ///< The members of an overlap group need nothing of
 Check verifyDependences;  ///< No rank waits for itself along the data.
 Check verifyCollectives;  ///< All members of a collective join it, in one order
                           ///< on every rank.
-Check verifyMoves;        ///< No two actions move the same away.
+Check verifyMoves;        ///< No two actions move the same away, nor what is
+                          ///< restored later.
 Check verifyComm;         ///< Each edge between ranks has a send and a receive,
                           ///< in place.
 Check verifyMatching;     ///< Two ranks send and receive the messages between
                           ///< them in one order.
 Check verifyPreconnect;   ///< Ranks that exchange messages have connected
                           ///< before, where any have.
+
+/// Whether several kinds move something away, or restore it: then alone moves
+/// may be wrong.
+bool mayMoveTwice(const Program &program);
 
 /// No rank waits for itself on the transports, `transport` among the options.
 PassFactory verifyTransport();

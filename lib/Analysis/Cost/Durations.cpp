@@ -12,8 +12,7 @@ Durations::Durations(const Program &program)
     ofGroups = given->values.front();
   }
   addEdges(program);
-  if (!program.nodes().empty() &&
-      (program.costs().has({Cost::Node}) || program.nodes().hasCosts())) {
+  if (!program.nodes().empty() && program.hasNodeCosts()) {
     nodes = std::make_shared<NodeOrders>(program);
     hasHooks = llvm::any_of(program.nodes().names, [](StringRef name) {
       return name == hook::recv || name == hook::send;

@@ -18,8 +18,7 @@ struct Builder {
 
   Workload run() {
     load.backward = backward;
-    if (maxGroupSize != 1 && !program.nodes().empty() &&
-        (program.costs().has({Cost::Node}) || program.nodes().hasCosts()))
+    if (maxGroupSize != 1 && !program.nodes().empty() && program.hasNodeCosts())
       nodes.emplace(program);
     load.ofRank.resize(program.numRanks());
     for (PipeId pipe : program.pipeIds())
