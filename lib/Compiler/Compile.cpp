@@ -415,12 +415,7 @@ struct Compilation {
     if (!request.passes.passes.empty())
       return runPasses(request.passes, session, program);
     Pipeline pipeline = compiled.comm.pipeline();
-    bool hasRestored =
-        llvm::any_of(program.kinds().declaredRows(), [](const KindInfo &info) {
-          return info.restores.has_value();
-        });
-    if (request.checksMemory &&
-        (hasRestored || program.costs().has({Cost::MemoryLimit})))
+    if (request.checksMemory)
       pipeline.push_back({"verify-memory", PassKind::Check,
                           verifyMemory(compiled.comm.transports.front())});
     if (request.rolled)

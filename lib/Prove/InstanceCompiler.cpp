@@ -36,11 +36,10 @@ std::optional<Program> InstanceCompiler::compile(int64_t m, bool addsMessages,
     return std::nullopt;
   PassContext context(session.sources, quiet.diags);
   Pipeline pipeline = policy->pipeline();
-  if (program->costs().has({Cost::MemoryLimit}))
-    pipeline.push_back({"verify-memory", PassKind::Check,
-                        verifyMemory(policy->transports.empty()
-                                         ? *findTransport("stream")
-                                         : policy->transports.front())});
+  pipeline.push_back({"verify-memory", PassKind::Check,
+                      verifyMemory(policy->transports.empty()
+                                       ? *findTransport("stream")
+                                       : policy->transports.front())});
   if (!runPipeline(pipeline, *program, context))
     return std::nullopt;
   return program;

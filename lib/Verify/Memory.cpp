@@ -131,7 +131,9 @@ const PassOption<Transport> memoryOptions[] = {
 
 Pass ppcc::verifyMemory(Transport transport) {
   return checkPass([=](const Program &program, PassContext &context) {
-    RestoreChecker{{program, context}}.check();
+    if (llvm::any_of(program.kinds().declaredRows(),
+                     [](const KindInfo &info) { return bool(info.restores); }))
+      RestoreChecker{{program, context}}.check();
     if (!program.costs().has({Cost::MemoryLimit}))
       return;
     if (const TimedRun *timed =

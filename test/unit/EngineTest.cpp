@@ -60,15 +60,31 @@ struct Sample {
   void setRows(const std::vector<std::string> &cells) {
     rows.clear();
     segments.clear();
+    for (Pipe &pipe : pipes)
+      pipe.numMicrobatches = 0;
     for (const std::string &list : cells) {
       std::istringstream in(list);
       rows.emplace_back();
       for (std::string cell; in >> cell;)
-        rows.back().push_back(rowOf(cell));
+        add(rowOf(cell));
       segments.push_back({{0, uint32_t(rows.back().size()), 1, 0}});
       if (rows.back().empty())
         segments.back().clear();
     }
+  }
+  /// A pipe has the microbatches that its rows name.
+  void add(const Row &row) {
+    rows.back().push_back(row);
+    Pipe &pipe = pipes[row.pipe];
+    if (row.microbatch == Row::noMicrobatch)
+      return;
+    if (pipe.numMicrobatches == 0)
+      pipe.firstMicrobatch = row.microbatch;
+    uint32_t first = std::min(pipe.firstMicrobatch, row.microbatch);
+    uint32_t end = std::max(pipe.firstMicrobatch + pipe.numMicrobatches,
+                            row.microbatch + 1);
+    pipe.firstMicrobatch = first;
+    pipe.numMicrobatches = end - first;
   }
   Row rowOf(std::string cell) const {
     Row row{0, 0, 0, 0, none, 0, 0};
@@ -189,9 +205,9 @@ TEST(EngineGuards, OfPipes) {
          s.setRows({"", ""});
        }},
       {"bad program: pipe `main` has too many microbatches",
-       [](Sample &s) { s.pipes[0].firstMicrobatch = UINT32_MAX - 1; }},
+       [](Sample &s) { s.pipes[0].firstMicrobatch = UINT32_MAX; }},
       {"bad program: row 0 of rank 0 has no microbatch 0", // No overflow.
-       [](Sample &s) { s.pipes[0].firstMicrobatch = UINT32_MAX - 2; }},
+       [](Sample &s) { s.pipes[0].firstMicrobatch = UINT32_MAX - 1; }},
       {"bad program: pipe `main` has a stage on rank 2, but there are 2 ranks",
        [](Sample &s) { s.stages[2] = 2; }},
       {"bad program: pipe `main` has a skip edge from stage 0 to stage 3",
@@ -233,10 +249,10 @@ TEST(EngineGuards, OfPipes) {
       {"bad program: pipe `main` has no edge from stage 2 to stage 3 to carry "
        "tensors",
        [](Sample &s) { s.tensors = {{0, 2, false, {}}, {2, 3, false, {}}}; }},
-      {"bad program: pipe `main` cuts 2 microbatches into sequences of 0",
+      {"bad program: pipe `main` cuts 1 microbatches into sequences of 0",
        [](Sample &s) { s.pipes[0].slices = 0; }},
-      {"bad program: pipe `idle` cuts 1 microbatches into sequences of 2",
-       [](Sample &s) { s.pipes[1].slices = 2; }},
+      {"bad program: pipe `main` cuts 1 microbatches into sequences of 2",
+       [](Sample &s) { s.pipes[0].slices = 2; }},
   });
 }
 
@@ -356,7 +372,10 @@ TEST(EngineGuards, OfRows) {
          s.setRows({"0D-", ""});
          s.segments[0] = {{0, 1, 2, 1}};
        }},
-      {"", [](Sample &s) { s.setRows({"0D- 0D1", "1D-"}); }},
+      {"", [](Sample &s) { s.rows[0].push_back(s.rowOf("0D-")); }},
+      // Nobody runs a stage that does not begin.
+      {"rank 0: the forward of microbatch 0 on stage 0 is missing",
+       [](Sample &s) { s.setRows({"0D0", ""}); }},
       {"bad program: row 0 of rank 0 has no phase 3",
        [](Sample &s) {
          s.setRows({"0D-", ""});
@@ -373,11 +392,8 @@ TEST(EngineGuards, OfRows) {
 }
 
 /// An order of one rank that hosts the only stage, in `slices`.
-std::string orderOf(const char *cells, uint32_t slices = 1,
-                    uint32_t firstMicrobatch = 0) {
+std::string orderOf(const char *cells, uint32_t slices = 1) {
   Sample sample({0}, {cells});
-  sample.pipes[0].firstMicrobatch = firstMicrobatch;
-  sample.pipes[0].numMicrobatches = 4;
   sample.pipes[0].slices = slices;
   return linkError(sample);
 }
@@ -394,6 +410,7 @@ TEST(EngineGuards, OfTheOrderOnAStage) {
   EXPECT_EQ(orderOf("0F1 0I0"), "rank 0, 0I0: runs without its forward");
   EXPECT_EQ(orderOf("0W0"), "rank 0, 0W0: runs without its forward");
   EXPECT_EQ(orderOf("0F0 0B0 0B0"), "rank 0, 0B0: runs without its forward");
+  EXPECT_EQ(orderOf("0F0 0B0 0F0 0B0"), "rank 0, 0F0: runs twice");
   EXPECT_EQ(orderOf("0F0 0B0 0I0"), "rank 0, 0I0: runs without its forward");
   EXPECT_EQ(orderOf("0F0 0I0 0W0 0W0"),
             "rank 0, 0W0: runs without its forward");
@@ -415,14 +432,13 @@ TEST(EngineGuards, OfTheOrderOnAStage) {
 TEST(EngineGuards, OfSlices) {
   EXPECT_EQ(orderOf("0F0 0F1 0B1 0B0 0F2 0F3 0B3 0B2", 2), "");
   EXPECT_EQ(orderOf("0F0 0F1 0I1 0I0 0W0 0W1", 2),
-            ""); // Weights wait for none.
-  EXPECT_EQ(orderOf("0F1 0F2 0B2 0B1", 2, 1), "");
-  EXPECT_EQ(orderOf("0F2 0B2", 2), "");
-  EXPECT_EQ(orderOf("0F1 0B1", 2), "rank 0, 0F1: runs without the slice before "
-                                   "it");
+            "");                                // Weights wait for none.
+  EXPECT_EQ(orderOf("0F1 0F2 0B2 0B1", 2), ""); // The first microbatch is 1.
+  EXPECT_EQ(orderOf("0F1 0B1 0F0", 2),
+            "rank 0, 0F1: runs without the slice before it");
   EXPECT_EQ(orderOf("0F0 0B0 0F1 0B1", 2),
             "rank 0, 0F1: runs without the slice before it");
-  EXPECT_EQ(orderOf("0F2 0B2", 2, 1),
+  EXPECT_EQ(orderOf("0F2 0B2 0F1", 2),
             "rank 0, 0F2: runs without the slice before it");
   EXPECT_EQ(orderOf("0F0 0F1 0F2 0F3 0B3 0B1 0B2 0B0", 4),
             "rank 0, 0B1: runs before the backward of the next slice");
@@ -464,19 +480,25 @@ TEST(EngineGuards, OfMessages) {
   EXPECT_EQ(with({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F1 1RECV_F0 1F1 1F0"}),
             "rank 1, 1F1: rank 0 sent 0SEND_F0 where 0SEND_F1 is received");
   EXPECT_EQ(with({"0F0 0F0", ""}), "rank 0, 0F0: runs twice");
-  EXPECT_EQ(with({"0F0 +0F0", ""}), "rank 0, 0F0: makes a value twice");
+  EXPECT_EQ(with({"0F0 +0F0", ""}), "rank 0, 0F0: runs twice");
   EXPECT_EQ(with({"0F0", ""}),
             "rank 0: the program has ended, but 1 values have not been read, "
             "or have no backward; one is of microbatch 0");
   EXPECT_EQ(with({"0F1 0SEND_F1", "1RECV_F1"}),
             "rank 1: the program has ended, but 1 values have not been read, "
             "or have no backward; one is of microbatch 1");
-  EXPECT_EQ(with({"0F0 0SEND_F0", ""}), ""); // Nobody takes it: no harm.
+  EXPECT_EQ(with({"0F0 0SEND_F0", ""}),
+            "rank 1: the forward of microbatch 0 on stage 1 is missing");
+  EXPECT_EQ(with({"0F0 0SEND_F0 0F2 0SEND_F2", "1RECV_F0 1F0 1RECV_F2 1F2"}),
+            "rank 0: the forward of microbatch 1 on stage 0 is missing");
   EXPECT_EQ(with({"0F0 0SEND_F0 0RECV_B0 0B0", "1RECV_F0 1F0 1B0"}, true),
             "rank 1: the program has ended, but 1 values have not been read, "
             "or have no backward; one is of microbatch 0");
-  EXPECT_EQ(with({"", "1RECV_F0 1F0"}),
-            "no rank can go on:\n  rank 1 waits in 1F0 for 0SEND_F0 of rank 0");
+  EXPECT_EQ(with({"0F0 0SEND_F0 0F0", "1RECV_F0 1F0"}),
+            "rank 0, 0F0: runs twice"); // After its output has gone.
+  EXPECT_EQ(
+      with({"0RECV_B0 0F0 0SEND_F0 0B0", "1RECV_F0 1F0 1B0 1SEND_B0"}, true),
+      "");
 }
 
 TEST(Engine, RunsNothingOfAnOrderThatIsWrong) {
@@ -699,7 +721,7 @@ TEST(EngineGuards, OfStages) {
   EXPECT_EQ(forwardOnly("0F0 0I0 0W0"),
             "rank 0, 0I0: the stage threw: it has no function "
             "`backward_input`");
-  EXPECT_EQ(forwardOnly("0D0"),
+  EXPECT_EQ(forwardOnly("0D0 0F0 0B0"),
             "rank 0, 0D0: the stage threw: it has no function "
             "`perform`");
   struct NoWeight : ForwardOnlyStage {

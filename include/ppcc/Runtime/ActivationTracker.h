@@ -10,23 +10,29 @@
 namespace ppcc::rt {
 
 /// The microbatches under way on the stages of a rank: nothing runs twice, or
-/// without what it needs of its own stage. Throws std::runtime_error, which
-/// says what is wrong.
+/// without what it needs of its own stage, and no forward is left out. Throws
+/// std::runtime_error, which says what is wrong. A bit a forward.
 class ActivationTracker {
 public:
   ActivationTracker(const Program &program, uint32_t rank, const Wiring &wiring)
       : program(program), limit(program.ranks[rank].peakActivations),
-        done(wiring.numStages()) {}
+        wiring(wiring), done(wiring.numStages()), begun(wiring.numStages()) {}
 
   /// A forward begins.
   void beginForward(const Row &row, const StageWiring &stage) {
+    std::vector<bool> &known = begun[stage.index];
+    size_t number = row.microbatch - program.pipes[row.pipe].firstMicrobatch;
+    if (known.size() <= number)
+      known.resize(number + 1);
+    if (known[number])
+      throw std::runtime_error("runs twice");
+    known[number] = true;
     if (program.hasBackward) {
       // What a slice attends to, the slices before it, stays until its own
       // backward. Without a backward nothing tells.
       if (sliceOf(row) != 0 && !done[stage.index].find(row.microbatch - 1))
         throw std::runtime_error("runs without the slice before it");
-      if (!done[stage.index].insert(row.microbatch, slot::Output))
-        throw std::runtime_error("runs twice");
+      done[stage.index].insert(row.microbatch, slot::Output);
     }
     if (limit != 0 && count == limit)
       throw std::runtime_error(concat("begins more activations than the ",
@@ -53,6 +59,19 @@ public:
   void end(uint32_t microbatch, const StageWiring &stage) {
     done[stage.index].erase(microbatch);
     --count;
+  }
+
+  /// All forwards of the rank have begun.
+  void checkComplete() const {
+    for (const StageWiring &stage : wiring.ofStages()) {
+      const Pipe &pipe = program.pipes[stage.pipe];
+      const std::vector<bool> &known = begun[stage.index];
+      auto missing = std::ranges::find(known, false) - known.begin();
+      if (missing != pipe.numMicrobatches)
+        throw std::runtime_error(
+            concat("the forward of microbatch ", pipe.firstMicrobatch + missing,
+                   " on stage ", stage.number, " is missing"));
+    }
   }
 
   /// How many forwards have begun and not got their backward; without a
@@ -84,8 +103,11 @@ private:
 
   const Program &program;
   uint32_t limit; ///< 0: the compiler has not counted them.
+  const Wiring &wiring;
   /// By stage: the slots that are done.
   std::vector<MicrobatchMap<uint8_t>> done;
+  /// By stage and microbatch, from the first: whether its forward has begun.
+  std::vector<std::vector<bool>> begun;
   uint32_t count = 0, maxCount = 0;
 };
 

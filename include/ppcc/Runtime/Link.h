@@ -9,7 +9,8 @@
 // Invariant: the count of a value is the number of its reads to come; 0 means
 // absent. A read of 0, a second insertion, or a count left at the end is an
 // Error. Live values of a ring have different cells.
-// Cost: O(actions) time; O(rows + values held at one time) memory.
+// Cost: O(actions) time; O(rows + values held at one time) memory, and a bit a
+// forward.
 //
 // Example: stages 0 and 1 on one rank, 0F0 0F1 1F0 0F2 1F1 1F2. The output of
 // stage 0 begins with a ring of 1. 0F0 takes cell 0. 0F1 collides with it, the
@@ -71,7 +72,8 @@ struct Linked {
     checkRows(program, rank, wiring);
   }
   /// Fills the rest. Throws Error when the rows cannot run in their order.
-  /// O(actions) time; O(rows + values held at one time) memory.
+  /// O(actions) time; O(rows + values held at one time) memory, and a bit a
+  /// forward.
   void link(const Program &program, uint32_t rank);
 
   Wiring wiring;
@@ -232,8 +234,8 @@ private:
     if (list.receiveBuffers != 0 && numReceives == list.receiveBuffers)
       fail(operation, "posts more receives than the ", list.receiveBuffers,
            " that the compiler counted");
-    insert(operation, wiring.descriptor(operation.descriptor).value, 1,
-           "this message is received twice");
+    if (!insert(operation, wiring.descriptor(operation.descriptor).value, 1))
+      fail(operation, "this message is received twice");
     ++counts.receives;
     counts.peakReceives = std::max(counts.peakReceives, ++numReceives);
   }
@@ -252,10 +254,6 @@ private:
     Row row = rowOf(operation);
     switch (operation.opcode) {
     case Opcode::Forward:
-      // Without a backward the output alone tells.
-      if (!program.hasBackward &&
-          liveReaders[descriptor.stage->output].find(row.microbatch))
-        fail(operation, "runs twice");
       attempt(operation,
               [&] { activations.beginForward(row, *descriptor.stage); });
       return require(operation, descriptor.stage->inputs, "the output");
@@ -280,14 +278,13 @@ private:
     if (descriptor.kind->defines & slot::Output) {
       if (!stage.outputGrads.empty())
         insert(operation, stage.output,
-               static_cast<uint32_t>(stage.outputGrads.size()),
-               "makes a value twice");
+               static_cast<uint32_t>(stage.outputGrads.size()));
       for (const EdgeEnd &edge : stage.inputs)
         read(edge.value, operation);
     }
     if (descriptor.kind->defines & slot::InputGrad) {
       for (const EdgeEnd &edge : stage.inputGrads)
-        insert(operation, edge.value, 1, "makes a value twice");
+        insert(operation, edge.value, 1);
       for (const EdgeEnd &edge : stage.outputGrads)
         read(edge.value, operation);
     }
@@ -305,13 +302,13 @@ private:
              ", which is not there");
   }
 
-  void insert(const Operation &operation, uint32_t value, uint32_t readers,
-              const char *twice) {
+  bool insert(const Operation &operation, uint32_t value, uint32_t readers) {
+    bool isNew = false;
     attempt(operation, [&] {
-      if (!liveReaders[value].insert(operation.microbatch + microbatchOffset,
-                                     readers))
-        throw std::runtime_error(twice);
+      isNew = liveReaders[value].insert(operation.microbatch + microbatchOffset,
+                                        readers);
     });
+    return isNew;
   }
   void read(uint32_t value, const Operation &operation) {
     uint32_t *readers =
@@ -336,6 +333,11 @@ private:
                          " values have not been read, or have no backward; one "
                          "is of microbatch ",
                          some));
+    try {
+      activations.checkComplete();
+    } catch (const std::exception &error) {
+      throw Error(rank, "", "", error.what());
+    }
   }
 
   /// Gives each value cells, and each role the rings of its values.

@@ -89,6 +89,8 @@ public:
   /// Whether the value comes from another rank.
   bool isReceived(uint32_t value) const { return received[value]; }
   size_t numStages() const { return stages.size(); }
+  /// Those of the rank.
+  const std::vector<StageWiring> &ofStages() const { return stages; }
   size_t numValues() const { return received.size(); }
   /// The ranks that this one exchanges messages with, by their number.
   const std::vector<uint32_t> &peers() const { return peerRanks; }
