@@ -29,17 +29,21 @@ std::optional<Program> InstanceCompiler::compile(int64_t m, bool addsMessages,
              evaluator, session.sources, price, quiet.diags);
   if (!program || !setCosts(*program))
     return std::nullopt;
+  PassContext context(session.sources, quiet.diags);
+  checkRestored(*program, context);
+  if (quiet.first)
+    return std::nullopt;
   if (!addsMessages)
     return program;
   auto policy = policyFor(*program, quiet.diags);
   if (!policy)
     return std::nullopt;
-  PassContext context(session.sources, quiet.diags);
   Pipeline pipeline = policy->pipeline();
-  pipeline.push_back({"verify-memory", PassKind::Check,
-                      verifyMemory(policy->transports.empty()
-                                       ? *findTransport("stream")
-                                       : policy->transports.front())});
+  if (program->costs().has({Cost::MemoryLimit}))
+    pipeline.push_back({"verify-memory", PassKind::Check,
+                        verifyMemory(policy->transports.empty()
+                                         ? *findTransport("stream")
+                                         : policy->transports.front())});
   if (!runPipeline(pipeline, *program, context))
     return std::nullopt;
   return program;

@@ -3,6 +3,7 @@
 #include "ppcc/Prove/Prove.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"
+#include "ppcc/Basic/Diagnostics/Simulation.h"
 
 #include "Evidence.h"
 #include "Metrics.h"
@@ -486,6 +487,10 @@ private:
          second = compiler.compile(number(family, 2), false, quiet);
     if (compiler.failed)
       return;
+    // Costs do not depend on the number.
+    if (quiet.first && quiet.first->id == diag::RestoresTooMuch)
+      return addRange(family, 0, Verdict::Invalid, quiet.message(),
+                      quiet.place());
     if (!first || !second || !isInstance(program, 1, *first) ||
         !isInstance(program, 2, *second))
       return giveUp(std::move(task), "an instance is not as was predicted",

@@ -129,11 +129,15 @@ const PassOption<Transport> memoryOptions[] = {
 
 } // namespace
 
+void ppcc::checkRestored(const Program &program, PassContext &context) {
+  if (llvm::any_of(program.kinds().declaredRows(),
+                   [](const KindInfo &info) { return bool(info.restores); }))
+    RestoreChecker{{program, context}}.check();
+}
+
 Pass ppcc::verifyMemory(Transport transport) {
   return checkPass([=](const Program &program, PassContext &context) {
-    if (llvm::any_of(program.kinds().declaredRows(),
-                     [](const KindInfo &info) { return bool(info.restores); }))
-      RestoreChecker{{program, context}}.check();
+    checkRestored(program, context);
     if (!program.costs().has({Cost::MemoryLimit}))
       return;
     if (const TimedRun *timed =

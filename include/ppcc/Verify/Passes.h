@@ -42,5 +42,8 @@ Pass verifyBuffers(uint32_t prefetch);
 /// No rank holds more memory than it may, on the `transport`.
 PassFactory verifyMemory();
 Pass verifyMemory(Transport transport);
+/// The part of it that needs no run: what actions restore is no more than what
+/// was taken.
+void checkRestored(const Program &program, PassContext &context);
 
 } // namespace ppcc
