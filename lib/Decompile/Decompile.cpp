@@ -70,6 +70,9 @@ private:
     PipeId pipe;
     StageId stage;
     uint32_t forwards = 0, backwards = 0; ///< Those issued.
+    /// The numbers of its W's that wait, and by microbatch.
+    std::set<size_t> waiting;
+    std::map<uint32_t, size_t> numberOf;
     bool operator==(const Chunk &other) const {
       return pipe == other.pipe && stage == other.stage;
     }
@@ -88,30 +91,30 @@ private:
       uint32_t n = chunk->backwards++, slice = n % pipe.slices;
       next = pipe.firstMicrobatch + n - slice + (pipe.slices - 1 - slice);
       if (!(kind.defines & slot::WeightGrad)) {
-        pending.push_back({size_t(chunk - chunks.begin()), action.microbatch});
+        size_t number = waiting.size() + numTaken;
+        waiting.insert(number);
+        chunk->waiting.insert(number);
+        chunk->numberOf[action.microbatch] = number;
         if (style.defers)
           mnemonic = "B";
       }
     } else {
-      return weights(mnemonic, chunk - chunks.begin(), action.microbatch);
+      return weights(mnemonic, *chunk, action.microbatch);
     }
     return statement(mnemonic, chunks.size() > 1 ? nameOf(*chunk) : "",
                      action.microbatch, action.microbatch != *next);
   }
 
   /// The oldest of the rank, else the oldest of the chunk, else that one.
-  Statement weights(StringRef mnemonic, size_t chunk, uint32_t microbatch) {
-    std::pair<size_t, uint32_t> one{chunk, microbatch};
-    auto at = llvm::find(pending, one);
-    auto oldest = llvm::find_if(
-        pending, [&](const auto &other) { return other.first == chunk; });
-    takesOldest &= at == pending.begin();
-    bool isOldest = at == oldest;
-    if (at != pending.end())
-      pending.erase(at);
+  Statement weights(StringRef mnemonic, Chunk &chunk, uint32_t microbatch) {
+    size_t number = chunk.numberOf.at(microbatch);
+    bool isOldest = number == *chunk.waiting.begin();
+    takesOldest &= number == *waiting.begin();
+    waiting.erase(number);
+    chunk.waiting.erase(number);
+    ++numTaken;
     return statement(mnemonic,
-                     namesWeights && chunks.size() > 1 ? nameOf(chunks[chunk])
-                                                       : "",
+                     namesWeights && chunks.size() > 1 ? nameOf(chunk) : "",
                      microbatch, !isOldest);
   }
 
@@ -148,7 +151,8 @@ private:
   Style style;
   bool namesWeights, isInFirstHalf;
   std::vector<Chunk> chunks;
-  std::deque<std::pair<size_t, uint32_t>> pending; ///< W's: chunk, microbatch.
+  std::set<size_t> waiting; ///< The numbers of the W's that wait.
+  size_t numTaken = 0;
 };
 
 /// How many W's a rank lets wait, if it takes the oldest whenever there are

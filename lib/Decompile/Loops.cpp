@@ -8,7 +8,8 @@
 // two items compare in O(1). `Fold` says which run goes first; RunsFirst joins
 // equal neighbours before the first pass.
 // Invariant: expanding all loops gives the sequence.
-// Cost: O(64 * items) a pass, and each pass removes at least one item.
+// Cost: O(64 * items) a pass, and each pass removes at least one item, until
+// the steps of the table are spent: what is left then stays unfolded.
 // WidestLast also tests whether bodies are loops themselves.
 //
 // Example: F F B F B F B B.
@@ -57,7 +58,10 @@ bool BodyTable::foldOnce(List &items, Fold fold) {
   constexpr size_t longest = 64;
   bool isLast = fold == Fold::LongestLast || fold == Fold::WidestLast;
   size_t size = items.size(), best = 0, at = 0, length = 0, times = 0;
-  for (size_t period = 1; period <= std::min(longest, size / 2); ++period) {
+  size_t maxPeriod = std::min(longest, size / 2);
+  if (!spend(maxPeriod * size))
+    return false;
+  for (size_t period = 1; period <= maxPeriod; ++period) {
     size_t run = 0;
     for (size_t i = size - period; i-- != 0;) {
       run = items[i] == items[i + period] ? run + 1 : 0;

@@ -299,6 +299,8 @@ private:
       unfold(out.bodyTable.listOf(item.body), count, loop, SIZE_MAX);
       next = count - counts.data();
     }
+    if (!out.bodyTable.spend(loops.size() * letters.size()))
+      return false;
     auto fittedCounts = tripCountsOf(loops, letters);
     if (!fittedCounts)
       return false;

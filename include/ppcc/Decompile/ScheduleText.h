@@ -46,6 +46,13 @@ public:
 
   /// The letters with loops for all that repeats itself.
   List compress(ArrayRef<uint32_t> letters, Fold fold);
+  /// Whether so many of the steps are left that look for a shorter text; takes
+  /// them.
+  bool spend(uint64_t steps) {
+    bool areLeft = steps <= stepsLeft;
+    stepsLeft -= areLeft ? steps : 0;
+    return areLeft;
+  }
 
 private:
   using Body = std::pair<uint32_t, List>;
@@ -57,6 +64,7 @@ private:
 
   std::map<Body, uint32_t> numbers;
   std::vector<const Body *> bodies;
+  uint64_t stepsLeft = uint64_t(1) << 29; ///< About a second.
 };
 
 /// How often a loop runs: so often, and so often for each M / period.
