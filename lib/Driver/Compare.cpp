@@ -29,7 +29,7 @@ struct CompareOptions : Options {
 
 /// What is reported of one run.
 struct Row {
-  std::string schedule;
+  std::string input, schedule;
   std::vector<ProgramParam> params;
   Time makespan;
   std::vector<std::string> metrics;
@@ -81,7 +81,18 @@ struct Comparison {
     for (const std::string &input : options.inputs)
       for (size_t number = 0; number != combinations(options.sweeps); ++number)
         code = std::max(code, compileOne(input, number));
+    nameApart();
     return std::max(code, checkNames());
+  }
+
+  /// Calls schedules of the same name in several inputs by these.
+  void nameApart() {
+    std::map<std::string, std::set<std::string>> inputsOf;
+    for (const Row &row : rows)
+      inputsOf[row.schedule].insert(row.input);
+    for (Row &row : rows)
+      if (inputsOf[row.schedule].size() > 1)
+        row.schedule = row.input;
   }
 
   static size_t combinations(ArrayRef<Sweep> sweeps) {
@@ -162,7 +173,8 @@ struct Comparison {
         fits = fits.value_or(true) && rank.memory.memory <= *rank.memoryLimit;
     }
     rows.push_back(
-        {program.params().empty() ? input : program.name(),
+        {input,
+         program.params().empty() ? input : program.name(),
          program.params(),
          report.makespan,
          {timed->transport, cost::format(report.makespan),
@@ -292,6 +304,11 @@ int ppcc::runCompare(const Invocation &call) {
   declare(parser, options);
   if (std::optional<int> code = parser.parse())
     return *code;
+  for (const Sweep &sweep : options.sweeps)
+    if (findBy(options.request.params, sweep.name, &sema::ParamValue::name)) {
+      call.err << "error: -D and --sweep both give `" << sweep.name << "`\n";
+      return Usage;
+    }
   size_t runs =
       options.inputs.size() * Comparison::combinations(options.sweeps);
   Progress progress(call.err, runs);

@@ -4,6 +4,7 @@
 #include "ppcc/Basic/Diagnostics/Emit.h"
 #include "ppcc/Decompile/ScheduleText.h"
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Parse/Parser.h"
 
 #include "llvm/Support/Path.h"
 #include "llvm/Support/VirtualFileSystem.h"
@@ -15,8 +16,9 @@ static std::string nameFor(StringRef text) {
   std::string name;
   for (char c : llvm::sys::path::stem(text))
     name += llvm::isAlnum(c) ? c : '_';
-  return name.empty() || llvm::isDigit(name.front()) ? "schedule_" + name
-                                                     : name;
+  bool isWord = !name.empty() && !llvm::isDigit(name.front()) &&
+                !llvm::is_contained(keywords(), name);
+  return isWord ? name : "schedule_" + name;
 }
 
 /// Where the compute actions of a rank of one program are not those of another,

@@ -18,8 +18,15 @@ static std::string csvCell(StringRef cell) {
 }
 
 void TextTable::print(raw_ostream &out, TableStyle style) const {
-  if (style != TableStyle::Csv)
-    return printAligned(out, style == TableStyle::Markdown);
+  if (style == TableStyle::Text)
+    return printAligned(out, false);
+  if (style == TableStyle::Markdown) {
+    TextTable escaped = *this;
+    for (std::vector<std::string> &row : escaped.rows)
+      for (std::string &cell : row)
+        cell = llvm::join(llvm::split(cell, '|'), "\\|");
+    return escaped.printAligned(out, true);
+  }
   for (const std::vector<std::string> &row : rows)
     out << llvm::join(llvm::map_range(row, csvCell), ",") << '\n';
 }
