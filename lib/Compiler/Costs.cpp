@@ -141,26 +141,37 @@ void addPartCosts(ArrayRef<CostSetting> settings, DiagnosticEngine &diags,
   addLayerCosts(layers, diags, program);
 }
 
-/// Scales times and memory of a pipe's stages by ranks / stages. Layers are
-/// shared out over the stages already.
+/// Gives each stage its part of what a rank takes for a microbatch, and each
+/// slice of a microbatch its part of that. Layers, and what is given by stage,
+/// are those of a stage already.
 void scaleCostsPerRank(DiagnosticEngine &diags, Program &program) {
-  if (llvm::any_of(program.pipes(),
-                   [](const Pipe &pipe) { return pipe.slices != 1; }))
-    return diags.refuse<diag::CostsShape>(
-        Location("--work"), "--work", "`stage` where microbatches have slices");
-  if (!program.stageLayers().empty() || !program.nodes().empty())
-    return;
+  bool isShared =
+      !program.stageLayers().empty() || !program.nodes().empty() ||
+      llvm::any_of(program.costs().settings, [](const CostSetting &setting) {
+        return setting.values.size() > 1 && rowOf(setting.what).isByStage();
+      });
   auto shareOf = [&](const Pipe &pipe) {
-    return static_cast<int64_t>(decimal::Sum(scaling::unit) *
-                                program.numRanks() / pipe.numStages());
+    return isShared
+               ? scaling::unit
+               : static_cast<int64_t>(decimal::Sum(scaling::unit) *
+                                      program.numRanks() / pipe.numStages());
   };
-  std::vector<int64_t> shares;
-  for (const Pipe &pipe : program.pipes())
-    shares.insert(shares.end(), pipe.numMicrobatches, shareOf(pipe));
+  std::vector<int64_t> shares, slices;
+  for (const Pipe &pipe : program.pipes()) {
+    slices.insert(slices.end(), pipe.numMicrobatches,
+                  scaling::unit / pipe.slices);
+    shares.insert(shares.end(), pipe.numMicrobatches,
+                  shareOf(pipe) / pipe.slices);
+  }
+  auto isWhole = [](int64_t share) { return share == scaling::unit; };
+  if (llvm::all_of(shares, isWhole))
+    return;
+  bool hasSlices = !llvm::all_of(slices, isWhole);
   std::vector<CostSetting> settings;
   auto add = [&](Cost what, CostSetting setting) {
     setting.what = what;
-    for (auto [value, share] : llvm::zip(setting.values, shares))
+    for (auto [value, share] :
+         llvm::zip(setting.values, what == Cost::ScaleBytes ? slices : shares))
       value = scaling::apply(value, share, scaling::max);
     settings.push_back(std::move(setting));
   };
@@ -169,19 +180,24 @@ void scaleCostsPerRank(DiagnosticEngine &diags, Program &program) {
            program.kinds()[setting.kind].scope == KindScope::Stage &&
            (setting.what == Cost::Action || setting.what == Cost::Memory);
   };
+  constexpr Cost scales[] = {Cost::ScaleTime, Cost::ScaleMemory,
+                             Cost::ScaleBytes};
   std::vector<int64_t> same(shares.size(), scaling::unit);
-  for (Cost what : {Cost::ScaleTime, Cost::ScaleMemory})
+  for (Cost what : ArrayRef(scales).drop_back(!hasSlices))
     add(what, {what, KindId(), "", {}, same});
   for (const CostSetting &setting : program.costs().settings)
     if (setting.what == Cost::Scale) { // All three.
-      add(Cost::ScaleTime, setting);
-      add(Cost::ScaleMemory, setting);
-      settings.push_back(setting);
-      settings.back().what = Cost::ScaleBytes;
+      for (Cost what : scales)
+        add(what, setting);
     } else if (setting.what == Cost::Overlap ||
                setting.what == Cost::StaticMemory ||
                isOfWholeStage(setting)) { // Of no microbatch.
-      if (!setting.pipe && !llvm::all_equal(shares)) {
+      auto shareHere = [&](const Pipe &pipe) {
+        return shareOf(pipe) /
+               (setting.what == Cost::Overlap ? pipe.slices : 1);
+      };
+      if (!setting.pipe &&
+          !llvm::all_equal(llvm::map_range(program.pipes(), shareHere))) {
         StringRef item = rowOf(setting.what).item;
         std::string subject = subjectOf(setting, program.kinds());
         diags.report<diag::CostsShape>(
@@ -190,15 +206,15 @@ void scaleCostsPerRank(DiagnosticEngine &diags, Program &program) {
             "of each pipe, where these have different numbers of stages");
       }
       int64_t share =
-          shareOf(program.pipes()[setting.pipe.value_or(PipeId(0)).value]);
+          shareHere(program.pipes()[setting.pipe.value_or(PipeId(0)).value]);
       settings.push_back(setting);
       int64_t limit = rowOf(setting.what).number.scale.max;
       for (int64_t &value : settings.back().values)
         value = value < 0 ? -scaling::apply(-value, share, limit)
                           : scaling::apply(value, share, limit);
-    } else if (llvm::is_contained(
-                   {Cost::ScaleTime, Cost::ScaleMemory, Cost::ScaleAction},
-                   setting.what)) {
+    } else if (llvm::is_contained({Cost::ScaleTime, Cost::ScaleMemory,
+                                   Cost::ScaleBytes, Cost::ScaleAction},
+                                  setting.what)) {
       add(setting.what, setting);
     } else {
       settings.push_back(setting);

@@ -36,8 +36,8 @@ struct Row {
   std::optional<bool> fits; ///< The limits of all ranks, if there are any.
 };
 constexpr const char *metricNames[] = {
-    "transport",          "makespan",    "bound",  "bubble rate",
-    "global bubble rate", "activations", "memory", "messages"};
+    "transport",   "makespan", "bound",    "bubble rate", "global bubble rate",
+    "activations", "memory",   "messages", "work"};
 
 void declare(OptionParser &parser, CompareOptions &options) {
   parser.positional("INPUT", options.inputs,
@@ -58,10 +58,12 @@ void declare(OptionParser &parser, CompareOptions &options) {
   parser.choice("--format",
                 "The format of the table; html draws the runs instead",
                 {"text", "csv", "markdown", "json", "html"}, options.format);
+  options.request.costs.perRank = true;
   parser.choice("--work",
-                "What a cost is per: a stage, or a rank's share of a "
-                "microbatch over all its stages",
-                {{"stage", false}, {"rank", true}},
+                "What costs are of: a rank, whose stages and slices of a "
+                "microbatch share them, so that all schedules do the same "
+                "work (the default), or each stage",
+                {{"rank", true}, {"stage", false}},
                 options.request.costs.perRank);
   addDiagnosticsFormat(parser, options.console);
   addOutput(parser, options.output);
@@ -164,14 +166,18 @@ struct Comparison {
       return false;
     Report report = reportOf(program, *timed);
     int64_t activations = 0;
-    decimal::Sum memory = 0;
+    decimal::Sum memory = 0, busy = 0;
     std::optional<bool> fits;
     for (const RankReport &rank : report.ranks) {
       activations = std::max(activations, rank.memory.activations);
       memory = std::max(memory, rank.memory.memory);
+      busy += rank.times.busy;
       if (rank.memoryLimit)
         fits = fits.value_or(true) && rank.memory.memory <= *rank.memoryLimit;
     }
+    size_t microbatches = 0; // Slices together are one.
+    for (const Pipe &pipe : program.pipes())
+      microbatches += pipe.numMicrobatches / pipe.slices;
     rows.push_back(
         {input,
          program.params().empty() ? input : program.name(),
@@ -181,7 +187,9 @@ struct Comparison {
           cost::format(report.bound), cost::format(report.bubbleRate.value),
           cost::format(report.globalBubbleRate.value),
           std::to_string(activations), amount::format(memory),
-          std::to_string(report.messages)},
+          std::to_string(report.messages),
+          cost::format(static_cast<Time>(
+              busy / std::max<size_t>(microbatches * program.numRanks(), 1)))},
          fits});
     return true;
   }
@@ -342,9 +350,16 @@ int ppcc::runCompare(const Invocation &call) {
       });
     if (options.format == "json")
       return printJson(comparison.rows, s);
+    bool isCsv = options.format == "csv";
     tableOf(options, comparison.rows)
-        .print(s, options.format == "csv"        ? TableStyle::Csv
+        .print(s, isCsv                          ? TableStyle::Csv
                   : options.format == "markdown" ? TableStyle::Markdown
                                                  : TableStyle::Text);
+    if (!isCsv)
+      s << "\nwork: what each rank computes for a microbatch; "
+        << (options.request.costs.perRank
+                ? "its stages share it (--work=stage: each takes all)\n"
+                : "each of its stages takes all (--work=rank: they share "
+                  "it)\n");
   });
 }

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from ._compiler import _definitions, compile
 from ._diagnostics import CompileError, UsageError
 from ._run import Costs, Value, option_argument, cost_options, run
 from ._table import html_table as table
-from ._table import text_table
 from ._timeline import iframe, suffix
 
 if TYPE_CHECKING:
@@ -54,11 +54,15 @@ class Comparison:
     def __repr__(self) -> str:
         return f"<Comparison of {len(self.rows)} runs>"
 
+    @cached_property
+    def _text(self) -> str:
+        return run(["compare", *self._arguments, "--format=text"]).rstrip("\n")
+
     def __str__(self) -> str:
-        return text_table(self.rows)
+        return self._text
 
     def _repr_html_(self) -> str:
-        return table(self.rows) + iframe("Comparison", self.html)
+        return f"{table(self.rows)}<p>{escape(self._text.splitlines()[-1])}</p>{iframe('Comparison', self.html)}"
 
 
 def compare(
@@ -78,8 +82,8 @@ def compare(
         sweep: The values of each parameter to vary, such as `{"M": [8, 16]}`; several parameters give all combinations.
         costs: Costs by name, or the path of a file of costs; see `Program.simulate`.
         transport: The transport to simulate; by default that of each schedule.
-        work: Whether costs are those of a `"stage"` (the default), or of a `"rank"`'s share of a microbatch, however many
-            stages the rank has.
+        work: Whether costs are those of a `"rank"` (the default), whose stages share them, so that all schedules do the same
+            work, or of each `"stage"`.
         **more_params: Parameters of the schedules.
 
     Returns:
