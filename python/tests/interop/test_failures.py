@@ -13,6 +13,7 @@ import time
 import unittest.mock
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ppcc
@@ -133,6 +134,43 @@ def run_missed_abort(rank: int, text: str, folder: str) -> None:
 def test_an_operation_that_an_abort_misses_is_aborted_later() -> None:
     with tempfile.TemporaryDirectory() as folder:
         spawn.run(run_missed_abort, 2, ppcc.compile("gpipe", P=2, M=4).json, folder)
+
+
+def test_communicators_are_aborted_in_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each alone would wait for the device, which waits in the others."""
+    calls: list[str] = []
+
+    class Nccl:
+        """Of two groups, each a communicator, on one device."""
+
+        def name(self) -> str:
+            return "nccl"
+
+        def _group_start(self) -> None:
+            calls.append("start")
+
+        def abort(self) -> None:
+            calls.append("abort")
+            if len(calls) == 2:
+                raise RuntimeError("this is the end")
+
+        def _group_end(self) -> None:
+            calls.append("end")
+
+    class Group:
+        def __init__(self) -> None:
+            self.backend = Nccl()
+
+        def _get_backend(self, device: torch.device) -> Nccl:
+            if device.type == "cpu":
+                raise RuntimeError("no such backend")
+            return self.backend
+
+    monkeypatch.setattr(dist.distributed_c10d, "_world", SimpleNamespace(pg_map={Group(): 0, Group(): 1}))
+    with pytest.raises(RuntimeError, match="this is the end"):
+        _failures.abort_groups()
+    _failures.abort_groups()
+    assert calls == ["start", "abort", "end", "start", "abort", "abort", "end"]
 
 
 def test_a_backward_that_throws_ends_all_ranks() -> None:

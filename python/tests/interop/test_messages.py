@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
+from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import ppcc
@@ -82,6 +84,31 @@ def test_both_peers_use_one_communicator() -> None:
         ppcc.compile("one_f_one_b", P=4, M=8, fuse="batch", transport="stream-per-edge"),
     ]
     spawn.run(run_recorded, 4, [program.json for program in cases])
+
+
+def run_inherited(rank: int) -> None:
+    edge = Groups(dist.new_group([0, 1], timeout=timedelta(seconds=77)), 2).new_group((0, 1), label="edge")
+    assert edge._get_backend(torch.device("cpu")).options._timeout == timedelta(seconds=77)
+
+
+def test_groups_of_edges_have_the_timeout_of_the_pipeline() -> None:
+    spawn.run(run_inherited, 2)
+
+
+@pytest.mark.skipif(not dist.is_nccl_available(), reason="PyTorch is built without NCCL")
+def test_groups_of_edges_have_the_priority_of_the_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = dist.ProcessGroupNCCL.Options(is_high_priority_stream=True)
+    options._timeout = timedelta(seconds=77)
+    made: list[dict[str, Any]] = []
+    monkeypatch.setattr(Groups, "_parent", SimpleNamespace(_get_backend=lambda device: SimpleNamespace(options=options)))
+    monkeypatch.setattr(dist, "new_group", lambda ranks, **named: made.append(named))
+    groups = Groups(None, 2)
+    groups.new_group((0, 1), label="edge")
+    groups.new_group((0, 1), "gloo")
+    edge, headers = made
+    assert edge["timeout"] == headers["timeout"] == timedelta(seconds=77)
+    assert edge["pg_options"].is_high_priority_stream and edge["pg_options"]._timeout == timedelta(seconds=77)
+    assert "pg_options" not in headers
 
 
 # Nothing is kept longer than the program says.

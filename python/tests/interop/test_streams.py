@@ -26,7 +26,8 @@ from .models import assert_same_gradients, loss_fn, make_batch, make_stages, ref
 class Stream:
     """Its clock: how far it knows each stream to be."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: torch.device | None = None) -> None:
+        self.device = device
         self.knows: Counter[Stream] = Counter()
 
     def wait_stream(self, other: Stream) -> None:
@@ -50,7 +51,7 @@ class Device:
     kept: ClassVar[int] = 0
 
     @staticmethod
-    def current_stream() -> Stream:
+    def current_stream(device: torch.device) -> Stream:
         return Device.now
 
     @staticmethod
@@ -192,6 +193,13 @@ def test_compute_stream_waits_for_reload() -> None:
 
 def programs() -> list[str]:
     return [ppcc.compile(name, P=2, M=8).json for name in ("dualpipe", "dualpipe_v")]
+
+
+def test_streams_are_of_the_given_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not of that which is current while the Runtime is made."""
+    monkeypatch.setattr(torch, "get_device_module", lambda device: Device)
+    streams = Streams(torch.device("cuda", 1))
+    assert {stream.device for stream in vars(streams).values() if isinstance(stream, Stream)} == {torch.device("cuda", 1)}
 
 
 def test_forward_overlaps_backward() -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.distributed as dist
@@ -131,22 +131,36 @@ class Failures:
 
 def abort_groups() -> None:
     """Lets everything that waits in a process group of this process raise."""
-    for group in list(dist.distributed_c10d._world.pg_map):
-        _abort(group)
+    groups = list(dist.distributed_c10d._world.pg_map)
+    backends = {id(backend): (group, backend) for group in groups for backend in _backends(group)}.values()
+    for group, backend in backends:
+        if backend.name() == "gloo":
+            _abort_gloo(group)
+    aborted = [backend for _, backend in backends if backend.name() != "gloo"]
+    # Each alone would wait for the device, which waits in the others: pytorch#119797.
+    grouped = [backend for backend in aborted if hasattr(backend, "_group_start")][:1]
+    for backend in grouped:
+        backend._group_start()
+    try:
+        for backend in aborted:
+            backend.abort()
+    finally:
+        for backend in grouped:
+            backend._group_end()
 
 
-def _abort(group: dist.ProcessGroup) -> None:
-    """Lets everything that waits in a group raise."""
+def _backends(group: dist.ProcessGroup) -> Iterator[Any]:
     for device in ("cpu", "cuda"):
         try:
-            backend = group._get_backend(torch.device(device))
+            yield group._get_backend(torch.device(device))
         except RuntimeError:
-            continue
-        if backend.name() != "gloo":
-            backend.abort()
-        elif group.size() > 1:
-            try:  # Gloo closes all connections of a group when one wait has been too long.
-                unused_peer = (group.rank() + 1) % group.size()
-                group.recv([torch.zeros(1)], unused_peer, _UNUSED_TAG).wait(timedelta(milliseconds=1))
-            except RuntimeError:
-                pass
+            pass
+
+
+def _abort_gloo(group: dist.ProcessGroup) -> None:
+    if group.size() > 1:
+        try:  # Gloo closes all connections of a group when one wait has been too long.
+            unused_peer = (group.rank() + 1) % group.size()
+            group.recv([torch.zeros(1, device="cpu")], unused_peer, _UNUSED_TAG).wait(timedelta(milliseconds=1))
+        except RuntimeError:
+            pass

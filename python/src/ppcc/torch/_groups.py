@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -34,13 +34,15 @@ class Groups:
         """The global rank of a rank of the program."""
         return self._world[rank]
 
-    def backend(self, device: torch.device) -> str:
-        """The backend for a device; "gloo" without a process group."""
-        if not dist.is_initialized():
-            return "gloo"
+    @property
+    def _parent(self) -> dist.ProcessGroup:
         group = dist.group.WORLD if self.pipeline is None else self.pipeline
         assert group is not None
-        return str(group._get_backend(device).name())
+        return group
+
+    def backend(self, device: torch.device) -> str:
+        """The backend for a device; "gloo" without a process group."""
+        return str(self._parent._get_backend(device).name()) if dist.is_initialized() else "gloo"
 
     def all_gather(self, value: T, *, across_job: bool = False) -> list[T]:
         """Gathers the values of all ranks of the program, or of all processes of the job."""
@@ -54,11 +56,26 @@ class Groups:
         """Creates the group of these ranks, one per label; returns a marker on other ranks."""
         key = ranks, backend, label
         if key not in self._made:
+            options = self._inherited_options(backend)
             for members in self._pipelines:
-                made = dist.new_group([members[rank] for rank in ranks], backend=backend)
+                made = dist.new_group([members[rank] for rank in ranks], backend=backend, **options)
                 if made is not dist.GroupMember.NON_GROUP_MEMBER or members == self._pipelines[0]:
                     self._made[key] = cast(dist.ProcessGroup, made)
         return self._made[key]
+
+    def _inherited_options(self, backend: str | None) -> dict[str, Any]:
+        """The timeout of the pipeline's group and the priority of its streams, which `dist.new_group` would not take over."""
+        for device in ("cuda", "cpu"):
+            try:
+                options: Any = self._parent._get_backend(torch.device(device)).options
+            except (AttributeError, RuntimeError):  # No such backend, or none that tells.
+                continue
+            inherited: dict[str, Any] = {"timeout": options._timeout}
+            if backend is None and hasattr(options, "is_high_priority_stream"):
+                own = inherited["pg_options"] = type(options)(is_high_priority_stream=options.is_high_priority_stream)
+                own._timeout = options._timeout
+            return inherited
+        return {}
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class TensorInfo:
 
     @staticmethod
     def empty_header() -> Tensor:
-        return torch.zeros(_HEADER, dtype=torch.int64)
+        return torch.zeros(_HEADER, dtype=torch.int64, device="cpu")
 
     @staticmethod
     def header(infos: Sequence[TensorInfo]) -> Tensor:
@@ -64,7 +64,7 @@ class TensorInfo:
             numbers += [_DTYPES.index(info.dtype), int(info.has_gradient), len(info.shape), *info.shape]
         if len(numbers) > _HEADER:
             raise UsageError(f"a message has more tensors or dimensions than {_HEADER} numbers describe")
-        return torch.tensor(numbers + [0] * (_HEADER - len(numbers)), dtype=torch.int64)
+        return torch.tensor(numbers + [0] * (_HEADER - len(numbers)), dtype=torch.int64, device="cpu")
 
     @staticmethod
     def of_header(header: Tensor) -> list[TensorInfo]:

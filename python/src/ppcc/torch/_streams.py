@@ -15,10 +15,9 @@ class Streams:
 
     def __init__(self, device: torch.device) -> None:
         self._module: Any = torch.get_device_module(device)
+        self._device = device
         self._main: Any = None
-        self._side: Any = self._module.Stream()
-        self._to_host: Any = self._module.Stream()
-        self._to_device: Any = self._module.Stream()
+        self._side, self._to_host, self._to_device = (self._module.Stream(device) for _ in range(3))
 
     @staticmethod
     def of(device: torch.device) -> Streams | None:
@@ -27,7 +26,7 @@ class Streams:
     @contextmanager
     def fork_join(self) -> Iterator[None]:
         """A context in which both streams start after the work before it; the work after it waits for both."""
-        self._main = main = self._module.current_stream()
+        self._main = main = self._module.current_stream(self._device)
         self._side.wait_stream(main)
         yield
         main.wait_stream(self._side)
@@ -39,11 +38,11 @@ class Streams:
     @property
     def on_side(self) -> bool:
         """Whether the side stream is current."""
-        return bool(self._module.current_stream() == self._side)
+        return bool(self._module.current_stream(self._device) == self._side)
 
     def offload(self, tensor: Tensor) -> tuple[Tensor, Any]:
         """Copies to pinned memory; returns the copy and the event of its end. The source may be freed after it has been read."""
-        self._to_host.wait_stream(self._module.current_stream())
+        self._to_host.wait_stream(self._module.current_stream(self._device))
         tensor.record_stream(self._to_host)
         with self._module.stream(self._to_host):
             host = pinned_like(tensor).copy_(tensor, non_blocking=True)
@@ -58,7 +57,7 @@ class Streams:
 
     def wait_copy(self, tensor: Tensor, there: Any) -> None:
         """Makes the current stream wait for the results of reload()."""
-        now = self._module.current_stream()
+        now = self._module.current_stream(self._device)
         now.wait_event(there)
         tensor.record_stream(now)
 
