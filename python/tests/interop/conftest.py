@@ -6,3 +6,8 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # Of two, one waits on busy machines.
 
 collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]
+
+if importlib.util.find_spec("torch"):
+    from . import where
+
+    where.use_device()

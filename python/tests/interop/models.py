@@ -8,6 +8,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from .where import DEVICE
+
 WIDTH, ROWS = 6, 2
 TOLERANCE = 1e-12
 
@@ -46,13 +48,14 @@ def make_stages(count: int, block: type[nn.Module] = Block) -> list[nn.Module]:
     return [block().double() for _ in range(count)]
 
 
-def make_batch(microbatches: int) -> tuple[Tensor, Tensor]:
+def make_batch(microbatches: int, device: torch.device | str = DEVICE) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(11)
     shape = (microbatches * ROWS, 3, WIDTH)
-    return (
-        torch.randn(shape, dtype=torch.float64, generator=generator),
-        torch.randn(shape, dtype=torch.float64, generator=generator),
-    )
+
+    def numbers() -> Tensor:
+        return torch.randn(shape, dtype=torch.float64, generator=generator, device="cpu").to(device)
+
+    return numbers(), numbers()
 
 
 def loss_fn(output: Tensor, target: Tensor) -> Tensor:
@@ -60,11 +63,11 @@ def loss_fn(output: Tensor, target: Tensor) -> Tensor:
 
 
 def reference(
-    count: int, microbatches: int, block: type[nn.Module] = Block
+    count: int, microbatches: int, block: type[nn.Module] = Block, device: torch.device | str = DEVICE
 ) -> tuple[list[nn.Module], list[Tensor]]:
     """The stages with the gradients of the mean of all losses, and the losses."""
     stages = make_stages(count, block)
-    batch, target = make_batch(microbatches)
+    batch, target = make_batch(microbatches, device)
     losses = []
     for x, y in zip(batch.tensor_split(microbatches), target.tensor_split(microbatches), strict=True):
         for stage in stages:

@@ -107,7 +107,7 @@ def batch(case: Case, number: int) -> tuple[Tensor, Tensor]:
 
 def scaler() -> torch.amp.GradScaler:
     given = SUITE["scale"]
-    return torch.amp.GradScaler("cpu", init_scale=given["value"], growth_interval=given["interval"])
+    return torch.amp.GradScaler(torch.get_default_device().type, init_scale=given["value"], growth_interval=given["interval"])
 
 
 def has_overflow(case: Case, step: int) -> bool:

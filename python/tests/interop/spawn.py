@@ -1,4 +1,4 @@
-"""Runs a function in several processes that form one gloo process group.
+"""Runs a function in several processes that form one process group.
 
 The processes are forked from one that has imported PyTorch and done nothing else, which costs a tenth of importing it in each.
 """
@@ -19,6 +19,8 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing
 
+from .where import BACKEND, become_rank
+
 _IMPORTED = ("distributed.checkpoint", "distributed.fsdp", "distributed.pipelining", "distributed.tensor.parallel", "testing")
 multiprocessing.set_forkserver_preload([*(f"torch.{name}" for name in _IMPORTED), "ppcc.torch", "pytest"])
 
@@ -38,8 +40,9 @@ def run(function: Callable[..., None], ranks: int, *args: Any) -> None:
 def _worker(rank: int, folder: str, ranks: int, function: Callable[..., None], args: tuple[Any, ...]) -> None:
     torch.set_num_threads(1)
     store = os.path.join(folder, "store")
+    become_rank(rank, ranks)
     dist.init_process_group(
-        "gloo", init_method=f"file://{store}", rank=rank, world_size=ranks, timeout=timedelta(seconds=240)
+        BACKEND, init_method=f"file://{store}", rank=rank, world_size=ranks, timeout=timedelta(seconds=240)
     )
     try:
         function(rank, *args)

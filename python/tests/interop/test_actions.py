@@ -29,6 +29,7 @@ from .models import (
     make_pipeline_groups,
     reference,
 )
+from .where import DEVICE
 
 RANKS = 2
 KEEPING = [["recompute(1, 1)"], ["recompute"], ["release"], ["offload"], ["offload(2)", "release"]]
@@ -478,7 +479,7 @@ def run_sharded(rank: int, texts: list[str]) -> None:
     from torch.distributed.fsdp import fully_shard
 
     pipeline, copies = make_pipeline_groups(rank)
-    mesh = DeviceMesh.from_group(copies, "cpu")
+    mesh = DeviceMesh.from_group(copies, DEVICE.type)
     for text in texts:
         program = ppcc.Program.from_json(text)
         count = program.pipes[0].num_stages
@@ -519,7 +520,7 @@ def run_sharded_steps(rank: int, text: str) -> None:
     wanted, _ = reference(RANKS, 2 * program.num_microbatches)
     stage = rank % 2
     module = make_stages(RANKS)[stage]
-    fully_shard(module, mesh=DeviceMesh.from_group(copies, "cpu"))
+    fully_shard(module, mesh=DeviceMesh.from_group(copies, DEVICE.type))
     optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
     runtime = Runtime(
         program,

@@ -13,12 +13,12 @@ import ppcc
 import pytest
 from ppcc.torch import Runtime, UsageError, load_torch_runtime
 from ppcc.torch._channels import Channels
-from torch import device
 from torch.distributed.pipelining import PipelineStage
 
 from . import spawn
 from .models import Plain, loss_fn, make_batch, make_stages
 from .test_runtime import has_ranks, values
+from .where import DEVICE
 
 PAIRS = 100
 
@@ -66,7 +66,7 @@ def run_pairs(rank: int, cases: list[tuple[str, str]]) -> None:
         if len(programs[0].pipes) == 1:
             count = programs[0].pipes[0].num_stages
             with pytest.raises(UsageError, match=both):
-                load_torch_runtime(programs[rank], [PipelineStage(stages[stage], stage, count, device("cpu")) for stage in mine])
+                load_torch_runtime(programs[rank], [PipelineStage(stages[stage], stage, count, DEVICE) for stage in mine])
 
 
 def test_programs_that_differ_in_one_row_are_refused() -> None:

@@ -7,10 +7,12 @@ import pytest
 import torch
 from ppcc.torch import Runtime, UsageError
 from ppcc.torch._messages import first_early_receive
+from ppcc.torch._shapes import TensorInfo
 from torch import Tensor, nn
 
 from . import spawn
 from .models import ROWS, WIDTH, assert_same_gradients, loss_fn, make_stages
+from .where import DEVICE
 
 RANKS = 2
 
@@ -39,7 +41,7 @@ class Last(nn.Module):
 
 
 def unequal(microbatches: int, seed: int) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(DEVICE).manual_seed(seed)
     return [
         torch.randn(ROWS, 2 + number % 3, WIDTH, dtype=torch.float64, generator=generator)
         for number in range(microbatches)
@@ -87,6 +89,13 @@ def test_gradients_equal_those_without_a_pipeline() -> None:
         ppcc.compile("dualpipe", P=RANKS, M=6, rules=["recompute(1, 1)", "release"]),
     ]
     spawn.run(run_all, RANKS, [program.json for program in programs])
+
+
+def test_shapes_travel_on_the_host() -> None:
+    """Gloo carries them, whatever the default device is."""
+    with torch.device("meta"):
+        infos = [TensorInfo.of(torch.zeros(2, 3))]
+        assert TensorInfo.of_header(TensorInfo.empty_header().copy_(TensorInfo.header(infos))) == infos
 
 
 def alone() -> ppcc.Program:

@@ -28,6 +28,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from . import spawn
 from .models import Plain, batch_of_rank, loss_fn, make_batch, make_stages, make_pipeline_groups
 from .test_runtime import ELSEWHERE, has_ranks, is_sharded, values
+from .where import DEVICE
 
 
 class Breaks(torch.autograd.Function):
@@ -77,7 +78,7 @@ def run_failing(rank: int, text: str, bad: int, backward: bool, copies: int, fol
         stages[first] = Bad(folder, backward).double()
     if is_sharded(program):
         for module in stages.values():
-            fully_shard(module, mesh=DeviceMesh.from_group(replicas, "cpu"))
+            fully_shard(module, mesh=DeviceMesh.from_group(replicas, DEVICE.type))
     runtime = Runtime(program, stages, loss_fn=loss_fn, **options)
     with pytest.raises(StepError) as caught:
         for _ in range(3):

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from . import spawn
 from .models import TOLERANCE, WIDTH, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .where import DEVICE
 
 
 class Masked(nn.Module):
@@ -62,7 +63,7 @@ def run_named(rank: int, texts: list[str]) -> None:
         count = program.pipes[0].num_stages
         wanted, modules = masked(count), masked(count)
         batch, target = make_batch(program.num_microbatches)
-        mask = torch.rand(batch.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+        mask = torch.rand(batch.shape, dtype=torch.float64, generator=torch.Generator(DEVICE).manual_seed(4))
         cut = [tensor.tensor_split(program.num_microbatches) for tensor in (batch, target, mask)]
         for x, y, m in zip(*cut, strict=True):
             values: Any = (x,)

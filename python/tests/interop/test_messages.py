@@ -24,6 +24,7 @@ from . import spawn
 from .models import WIDTH, assert_same_gradients, batch_of_rank, loss_fn, make_batch, make_stages, make_pipeline_groups, reference
 from .test_actions import is_gone
 from .test_runtime import is_sharded, programs
+from .where import DEVICE
 
 # One communicator for the messages of an edge, whatever stands beside them.
 
@@ -74,6 +75,7 @@ def run_recorded(rank: int, texts: list[str]) -> None:
         assert len(per_way) == (len(log) if "stream-per-edge" in program.transports else 1)
 
 
+@pytest.mark.skipif(DEVICE.type != "cpu", reason="gloo stands in for NCCL")
 def test_both_peers_use_one_communicator() -> None:
     cases = [
         ppcc.compile("one_f_one_b", P=4, M=8, fuse="batch"),
@@ -170,7 +172,7 @@ def run_tracked(process: int, texts: list[str]) -> None:
             options["group"], copies = make_pipeline_groups(process)
             batch, target = batch_of_rank(process, program.num_microbatches)
             for module in mine.values():
-                fully_shard(module, mesh=DeviceMesh.from_group(copies, "cpu"))
+                fully_shard(module, mesh=DeviceMesh.from_group(copies, DEVICE.type))
         Runtime(program, mine, loss_fn=loss_fn, **options).step(batch, target=target)
         for stage, wanted in in_flight(program, rank).items():
             seen = mine[stage].seen

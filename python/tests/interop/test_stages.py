@@ -22,6 +22,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 
 from . import spawn
 from .models import TOLERANCE, WIDTH, Plain, loss_fn, make_batch
+from .where import DEVICE
 
 COUNT = 4
 """Of microbatches."""
@@ -134,7 +135,7 @@ def test_autocast_around_a_step_casts_weights_again() -> None:
     modules = [module.float() for module in stages_of(Plain, Plain)]
     batch, target = (tensor.float() for tensor in make_batch(COUNT))
     runtime = Runtime(program_of(GPIPE, 2), dict(enumerate(modules)), loss_fn=lambda output, wanted: loss_fn(output.float(), wanted))
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast(DEVICE.type, torch.bfloat16):
         losses = runtime.step(batch, target=target).losses
     assert type(losses[0]) is Tensor and all(type(gradient) is Tensor for gradient in gradients(modules))
 
@@ -152,7 +153,7 @@ def run_sharded_statistics(rank: int, source: str) -> None:
     batch, target = (tensor.flatten(1) for tensor in make_batch(COUNT))
     for x in batch.chunk(COUNT):
         wanted(x)
-    fully_shard(module, mesh=dist.device_mesh.init_device_mesh("cpu", (1,)))
+    fully_shard(module, mesh=dist.device_mesh.init_device_mesh(DEVICE.type, (1,)))
     random = torch.get_rng_state()
     Runtime(program_of(source, 1), {0: module}, loss_fn=loss_fn).step(batch, target=target)
     assert torch.equal(random, torch.get_rng_state())
@@ -285,7 +286,7 @@ def test_weights_of_the_loss_are_refused() -> None:
 class OwnGenerator(Plain):
     def __init__(self) -> None:
         super().__init__()
-        self.generator = torch.Generator().manual_seed(1)
+        self.generator = torch.Generator(DEVICE).manual_seed(1)
 
     def forward(self, x: Tensor) -> Tensor:
         kept = torch.ones_like(x) if isinstance(x, FakeTensor) else torch.rand(x.shape, generator=self.generator, dtype=x.dtype)

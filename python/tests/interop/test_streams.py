@@ -21,6 +21,10 @@ from torch.utils._pytree import tree_leaves
 
 from . import spawn
 from .models import assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .where import DEVICE
+
+
+pytestmark = pytest.mark.skipif(DEVICE.type != "cpu", reason="the host stands in for a device")
 
 
 class Stream:

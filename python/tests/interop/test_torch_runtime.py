@@ -24,6 +24,7 @@ from .models import (
     make_pipeline_groups,
     reference,
 )
+from .where import DEVICE
 
 Form = Literal["compute_comms", "compute_only"]
 FORMS: list[Form] = ["compute_comms", "compute_only"]
@@ -64,7 +65,7 @@ def run_one(rank: int, program: ppcc.Program, form: Form) -> None:
     wanted, expected = reference(pipe.num_stages, program.num_microbatches, BLOCK)
     modules = make_stages(pipe.num_stages, BLOCK)
     mine = [
-        PipelineStage(modules[stage], stage, pipe.num_stages, torch.device("cpu"))
+        PipelineStage(modules[stage], stage, pipe.num_stages, DEVICE)
         for _, stage in program.local_stages(rank)
     ]
     if TORCH < (2, 15):
@@ -95,7 +96,7 @@ def run_sharded(rank: int, texts: list[str]) -> None:
     from torch.distributed.fsdp import fully_shard
 
     pipeline, copies = make_pipeline_groups(rank)
-    mesh = DeviceMesh.from_group(copies, "cpu")
+    mesh = DeviceMesh.from_group(copies, DEVICE.type)
     for text in texts:
         program = ppcc.Program.from_json(text)
         has_steps = "UNSHARD" in program.to_csv()
@@ -106,7 +107,7 @@ def run_sharded(rank: int, texts: list[str]) -> None:
         for stage in mine:
             fully_shard(modules[stage], mesh=mesh)
         stages = [
-            PipelineStage(modules[stage], stage, pipe.num_stages, torch.device("cpu"), group=pipeline) for stage in mine
+            PipelineStage(modules[stage], stage, pipe.num_stages, DEVICE, group=pipeline) for stage in mine
         ]
         runtime = load_torch_runtime(program, stages, fsdp=not has_steps, loss_fn=loss_fn, scale_grads=True)
         batch, target = batch_of_rank(rank, program.num_microbatches)
