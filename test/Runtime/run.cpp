@@ -9,49 +9,18 @@
 // groups wait for each other, for so long.
 // A PROGRAM is a program.json, LIBRARY.so:SYMBOL, or FAMILIES.json@M.
 #include "ConcurrentStage.h"
+#include "LoadProgram.h"
 #include "SlowStage.h"
 
 #include "ppcc/Runtime/Cooperative.h"
-#include "ppcc/Runtime/Json.h"
 #include "ppcc/Runtime/Threads.h"
 #include "ppcc/Runtime/Trace.h"
 
 #include <cstdio>
-#include <dlfcn.h>
-#include <fstream>
 
 using namespace test;
 
 namespace {
-
-struct Loaded {
-  rt::LoadedProgram owned;
-  const rt::Program *program = nullptr;
-};
-
-Loaded load(const std::string &name) {
-  Loaded loaded;
-  size_t colon = name.rfind(".so:");
-  if (size_t at = name.rfind(".json@"); at != std::string::npos) {
-    std::ifstream file(name.substr(0, at + 5), std::ios::binary);
-    loaded.owned = rt::readJson(file).at(std::stoll(name.substr(at + 6)));
-    loaded.program = &loaded.owned.program();
-    return loaded;
-  }
-  if (colon == std::string::npos) {
-    std::ifstream file(name, std::ios::binary);
-    loaded.owned = rt::readJson(file);
-    loaded.program = &loaded.owned.program();
-    return loaded;
-  }
-  void *library = dlopen(name.substr(0, colon + 3).c_str(), RTLD_NOW);
-  void *symbol =
-      library ? dlsym(library, name.substr(colon + 4).c_str()) : nullptr;
-  if (!symbol)
-    throw rt::Error(dlerror());
-  loaded.program = static_cast<const rt::Program *>(symbol);
-  return loaded;
-}
 
 /// Runs a program and says what is wrong, or nothing.
 template <class Stage>
@@ -126,7 +95,7 @@ int main(int argc, char **argv) {
   for (const std::string &name : programs)
     for (const std::string &transport : transports)
       try {
-        Loaded loaded = load(name);
+        LoadedFile loaded = loadFile(name);
         RunDifference distance =
             judged(*loaded.program, transport, options, printsPeaks, traceFile);
         exact += distance.exact, reordered += distance.reordered;

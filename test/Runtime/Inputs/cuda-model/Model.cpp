@@ -1002,8 +1002,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,
                                void *data) {
   std::lock_guard lock(mutex);
-  issueOrCapture(*stream, "a host function", [=](const OperationPtr &) {
+  issueOrCapture(*stream, "a host function", [=](const OperationPtr &self) {
+    running = self.get();
     function(data);
+    running = nullptr;
     return true;
   });
   return status();
