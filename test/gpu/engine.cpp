@@ -169,7 +169,9 @@ public:
       return std::vector<Vector>();
     });
   }
-  void release(const rt::ActionContext &work) {
+  /// The lanes of a group have joined.
+  void release(rt::ActionContext work) {
+    work.lane = 0;
     launch(work, [this, work] { network.release(work); });
   }
 
