@@ -476,13 +476,9 @@ def run_refused_chunks(refused: Callable[..., None], chunk: Any) -> None:
     refused(plain, "`decoder.layers.0.wrapped` of stage . is a DistributedDataParallel", model=chunk)
     del chunk.decoder.layers[0].wrapped
     refused(split, "recompute_granularity checkpoints activations", recompute_granularity="selective")
-    weight = chunk.decoder.layers[0].mlp.linear_fc1.weight
-    hook = weight.register_post_accumulate_grad_hook(lambda weight: None)
-    refused(split, "a hook after the accumulation of its gradient, which I and W do not call")
+    hook = torch.autograd.graph.register_multi_grad_hook(list(chunk.decoder.layers[0].parameters()), lambda gradients: None)
+    refused(split, "a hook on several weights, which I and W would call twice")
     hook.remove()
-    chunk.decoder.layers[0].mlp.compile(backend="eager")
-    refused(split, "compiled by torch.compile")
-    chunk.decoder.layers[0].mlp._compiled_call_impl = None
 
 
 def run_other_placements(config: Any) -> None:

@@ -198,12 +198,12 @@ def halved(weight: Tensor) -> None:
     weight.grad.mul_(0.5)
 
 
-def with_hook(layer: nn.Module, x: Tensor, *, node: bool = False) -> Tensor:
+def with_hook(layer: nn.Module, x: Tensor, *, node: str = "") -> Tensor:
     y: Tensor = layer.norm(x)  # type: ignore[operator]
     if y.requires_grad and not node:
         y.register_hook(lambda gradient: gradient * 2)
     if node and y.grad_fn is not None:
-        y.grad_fn.register_prehook(lambda gradients: tuple(gradient * 2 for gradient in gradients))
+        getattr(y.grad_fn, node)(lambda gradients, *_: tuple(None if gradient is None else gradient * 2 for gradient in gradients))
     return layer.down(torch.tanh(layer.up(y)))  # type: ignore[operator, no-any-return]
 
 
@@ -224,9 +224,8 @@ def saved_on_cpu(layer: nn.Module, x: Tensor) -> Tensor:
 
 
 BACKWARD = "expects one backward after each forward"
-COMPILED = "compiled by torch.compile, whose backward runs whole"
-CHECKPOINTS = "checkpoints activations, which I and W would recompute again"
-NOT_CALLED = "a hook after the accumulation of its gradient, which I and W do not call"
+COMPILED = "compiled by torch.compile, whose backward PyTorch's I and W would run twice"
+NOT_CALLED = "a hook after the accumulation of its gradient, which PyTorch's I and W do not call"
 INSIDE = "runs a backward inside|incompatible with .grad"
 TWICE = "from which W starts, so it would run twice"
 
@@ -240,31 +239,33 @@ CASES = {
     "fully_shard that ends in a norm": Case(shard, shares=True, runs_module=True, alone=with_norm),
     "fully_shard of a part": Case(shard_parts, "call fully_shard", "call fully_shard", runs_module=True),
     "optimizer in the backward": Case(on(optimizer_inside), "steps inside of the backward", "steps inside of the backward"),
-    "compile": Case(lambda stage, _: torch.compile(stage, backend="aot_eager"), "", COMPILED),  # type: ignore[arg-type, return-value]
-    "compile in place": Case(on(lambda stage: stage.compile(backend="aot_eager")), "", COMPILED),
-    "compile of a part": Case(part(lambda layer, _: torch.compile(layer, backend="aot_eager")), "", COMPILED),  # type: ignore[arg-type, return-value]
-    "compile of a function": Case(inside(compiled_function), "", COMPILED),
-    "checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=False)), "", CHECKPOINTS, torch_reason=("", "")),
-    "reentrant checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=True)), "", CHECKPOINTS, torch_reason=(INSIDE, INSIDE)),
-    "checkpoint wrapper": Case(part(lambda layer, _: checkpoint_wrapper(layer)), "", CHECKPOINTS, torch_reason=("", "")),
-    "checkpoint of one's own": Case(inside(Reenters.apply), "", CHECKPOINTS, torch_reason=(INSIDE, CHECKPOINTS)),  # type: ignore[arg-type]
+    "compile": Case(lambda stage, _: torch.compile(stage, backend="aot_eager"), torch_reason=("", COMPILED)),  # type: ignore[arg-type, return-value]
+    "compile in place": Case(on(lambda stage: stage.compile(backend="aot_eager")), torch_reason=("", COMPILED)),
+    "compile of a part": Case(part(lambda layer, _: torch.compile(layer, backend="aot_eager")), torch_reason=("", COMPILED)),  # type: ignore[arg-type, return-value]
+    "compile of a function": Case(inside(compiled_function), torch_reason=("", COMPILED)),
+    "checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=False))),
+    "reentrant checkpoint": Case(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=True)), torch_reason=(INSIDE, INSIDE)),
+    "checkpoint wrapper": Case(part(lambda layer, _: checkpoint_wrapper(layer))),
+    "checkpoint of one's own": Case(inside(Reenters.apply), torch_reason=(INSIDE, INSIDE)),  # type: ignore[arg-type]
     "save_on_cpu": Case(inside(saved_on_cpu)),
     "function of one's own": Case(inside(lambda layer, x: Doubles.apply(layer(x)))),
     "full backward hook": Case(hooked(lambda s: s.second.up.register_full_backward_hook, doubled)),
     "full backward hook of all": Case(hooked(lambda s: s.register_full_backward_hook, doubled)),
     "full backward pre-hook": Case(hooked(lambda s: s.second.up.register_full_backward_pre_hook, doubled)),
-    "old backward hook": Case(hooked(lambda s: s.second.up.register_backward_hook, lambda m, into, out: None), "", "call twice"),
+    "old backward hook": Case(hooked(lambda s: s.second.up.register_backward_hook, lambda m, into, out: None), "", "would not call as B does"),
     "hook on a weight": Case(hooked(lambda s: s.second.up.weight.register_hook, lambda gradient: gradient * 2)),
     "hook on several weights": Case(
-        on(lambda s: torch.autograd.graph.register_multi_grad_hook([s.second.up.weight, s.second.down.weight], lambda found: None)), "", NOT_CALLED
+        on(lambda s: torch.autograd.graph.register_multi_grad_hook([s.second.up.weight, s.second.down.weight], lambda found: None)),
+        torch_reason=("", NOT_CALLED),
     ),
     "hook after accumulation": Case(
-        hooked(lambda s: s.second.up.weight.register_post_accumulate_grad_hook, halved), "", NOT_CALLED
+        hooked(lambda s: s.second.up.weight.register_post_accumulate_grad_hook, halved), torch_reason=("", NOT_CALLED)
     ),
-    "hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_hook(lambda into, out: None))), "", NOT_CALLED),
-    "pre-hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_prehook(lambda out: (out[0] * 2,)))), "", NOT_CALLED),
-    "hook on a result": Case(inside(with_hook), "", TWICE),
-    "pre-hook on a node": Case(inside(partial(with_hook, node=True)), "", TWICE),
+    "hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_hook(lambda into, out: None))), torch_reason=("", NOT_CALLED)),
+    "pre-hook on the accumulator": Case(on(lambda s: (node := accumulator(s), node.register_prehook(lambda out: (out[0] * 2,)))), torch_reason=("", NOT_CALLED)),
+    "hook on a result": Case(inside(with_hook), torch_reason=("", TWICE)),
+    "pre-hook on a node": Case(inside(partial(with_hook, node="register_prehook")), torch_reason=("", TWICE)),
+    "hook on a node": Case(inside(partial(with_hook, node="register_hook")), "", "which W would not call", torch_reason=("", TWICE)),
     "hook on an input": Case(inside(with_hook_on_input)),
     "weight norm": Case(on(lambda s: nn.utils.parametrizations.weight_norm(s.second.up))),
     "spectral norm": Case(on(lambda s: nn.utils.parametrizations.spectral_norm(s.second.up))),

@@ -28,9 +28,9 @@ from ..torch._stash import graph_placeholder
 from ..torch._messages import Edge, Messages
 from ..torch._reductions import Reductions
 from ..torch._shapes import TensorInfo
-from ..torch._unsupported_stages import UNSUPPORTED_WRAPPERS, ForwardRecord, check_graph, check_slices, check_stage
+from ..torch._unsupported_stages import UNSUPPORTED_WRAPPERS, check_graph, check_slices, check_stage, has_multi_grad_hook
 from ._data import Microbatches
-from ._grad_sync import GradSync, accumulate_in_main, hook_maker
+from ._grad_sync import GradSync, hook_maker
 from ._placement import Placement, Programs
 
 Key = tuple[int, int, int]
@@ -310,6 +310,8 @@ class _Plan:
                 )
             if cuts and settings is not None and hook_maker(chunk) is None:
                 raise UsageError(f"{type(chunk).__name__} reduces gradients while they are computed: use a program with B")
+            if cuts and has_multi_grad_hook(chunk):
+                raise UsageError(f"stage {stage} has a hook on several weights, which I and W would call twice: use hooks on each, or a program with B")
             check_stage(chunk, f"stage {stage}", has_split_backward=cuts, ignore_package="megatron.core.distributed", unsupported=_UNSUPPORTED_WRAPPERS)
         if cuts and getattr(config, "recompute_granularity", None) is not None:
             raise UsageError(
@@ -334,7 +336,7 @@ class _Stash:
     """The data that a stage keeps for a microbatch from its forward to its backward."""
 
     input: Tensor | None
-    output: Tensor
+    output: Tensor | None
     weights: Callable[[], None] | None = None
     """The function that W calls."""
 
@@ -449,11 +451,11 @@ class _Step:
             received = self._take((pipe.index, stage - 1, stage, microbatch), "forward")
             input_tensor = received.detach().requires_grad_(not self.forward_only)
         is_first = self._started[chunk] == 0
-        cuts = self.plan.has_split_backward and not self.config.delay_wgrad_compute and chunk not in self.plan.looked_at and not self.forward_only
-        with ForwardRecord() if cuts else contextlib.nullcontext() as seen:
+        splits = self.plan.has_split_backward and not self.config.delay_wgrad_compute and not self.forward_only
+        with _split.without_donation() if splits else contextlib.nullcontext():
             output, tokens = self._forward_step(action, chunk, input_tensor, is_first)
-        if seen is not None and isinstance(output, Tensor):
-            check_graph(seen, [output], [input_tensor], list(self.chunks[chunk].parameters()), f"stage {stage}")
+        if splits and chunk not in self.plan.looked_at and isinstance(output, Tensor):
+            check_graph([output], [input_tensor], f"stage {stage}", defers_all=True)
             self.plan.looked_at.add(chunk)
         self._started[chunk] += 1
         self.tokens += tokens.to(self.device)
@@ -539,11 +541,15 @@ class _Step:
             return
         with _timed(self.config, "backward-compute"):
             output = stash.output
+            assert output is not None
             if gradient is None:
                 output = output if self.config.grad_scale_func is None else self.config.grad_scale_func(output)
                 gradient = torch.ones_like(output)
             inputs = [] if stash.input is None else [stash.input]
-            stash.weights = _split.backward_input(self.chunks[self.plan.chunk(action)], inputs, [output], [gradient])
+            # The hooks of Megatron's DistributedDataParallel are to see each weight of the last gradient once, in W.
+            is_last = self._is_last_gradient(action)
+            stash.weights = _split.backward_input(inputs, [output], [gradient], f"stage {action.stage}", defers_all=is_last)
+            stash.output = None  # Else it would keep the graph.
         self._send_input_gradients(action, stash, None if stash.input is None else stash.input.grad)
 
     def _backward_weight(self, action: Action) -> None:
@@ -551,7 +557,6 @@ class _Step:
         with self._adding(action), _timed(self.config, "backward-compute"):
             if stash.weights is not None:
                 stash.weights()
-                accumulate_in_main(self.chunks[self.plan.chunk(action)])
             else:
                 self._delayed_weights(action)
 
@@ -565,9 +570,10 @@ class _Step:
 
     def _adding(self, action: Action) -> contextlib.AbstractContextManager[None]:
         """A context for actions that add gradients of weights; after the last one of a chunk its reduction may start."""
-        chunk = self.plan.chunk(action)
-        is_last = self.plan.last_gradient[chunk] == (action.stage, action.microbatch)
-        return self._sync.last(chunk) if is_last else contextlib.nullcontext()
+        return self._sync.last(self.plan.chunk(action)) if self._is_last_gradient(action) else contextlib.nullcontext()
+
+    def _is_last_gradient(self, action: Action) -> bool:
+        return self.plan.last_gradient[self.plan.chunk(action)] == (action.stage, action.microbatch)
 
 
 def _key(action: Action) -> Key:

@@ -73,11 +73,3 @@ class GradSync:
 def hook_maker(chunk: nn.Module) -> Any:
     """Returns what creates the hooks of Megatron's DistributedDataParallel; None for other chunks."""
     return getattr(chunk, "_make_backward_post_hook", None) or getattr(chunk, "_make_param_hook", None)
-
-
-def accumulate_in_main(chunk: nn.Module) -> None:
-    """Does what the hooks of Megatron's DistributedDataParallel do, since W does not call them."""
-    if (make := hook_maker(chunk)) is not None:
-        for weight in chunk.parameters():
-            if weight.grad is not None:
-                make(weight)()

@@ -17,7 +17,7 @@ from .._program import Program
 from ._errors import UsageError
 from ._fsdp import check_root, is_sharded
 from ._groups import check_same_program, together
-from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, ForwardRecord, check_graph, check_leaves, check_no_nested_backward, check_slices, check_stage
+from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, ForwardRecord, check_leaves, check_no_nested_backward, check_slices, check_stage, check_torch_graph
 
 _UNSUPPORTED_WRAPPERS = UNSUPPORTED_WRAPPERS | {"DistributedDataParallel": f"PyTorch knows it around a whole stage, with B: wrap the stage, and {USE_FULL_BACKWARD}"}
 
@@ -77,7 +77,7 @@ def _prepare(program: Program, stage: Any) -> None:
     has_split_backward = any(action.op == "I" and action.stage == stage.stage_index for action in actions)
     if isinstance(module, DistributedDataParallel) and not has_split_backward:
         module = module.module
-    check_stage(module, label, has_split_backward=has_split_backward, unsupported=_UNSUPPORTED_WRAPPERS)
+    check_stage(module, label, has_split_backward=has_split_backward, torch_splits=has_split_backward, unsupported=_UNSUPPORTED_WRAPPERS)
     check_root(module, label)
     _check_first_graph(stage, label, has_split_backward)
     for part in module.modules() if has_split_backward else ():
@@ -97,7 +97,7 @@ def _check_first_graph(stage: Any, label: str, has_split_backward: bool) -> None
             stage.forward_maybe_with_nosync = run
             if has_split_backward:
                 sources, weights = tree_leaves([given, named]), list(stage.submod.parameters())
-                check_graph(seen, outputs, sources, weights, label, recomputes=True)
+                check_torch_graph(seen, outputs, sources, weights, label)
                 check_leaves(outputs, sources, weights, label, starts_backward=not stage.is_last)
             elif hasattr(stage, "_stage_meta"):  # From 2.15 on it runs backwards to find shapes.
                 check_no_nested_backward(outputs, label)

@@ -21,7 +21,7 @@ from ._inputs import BatchSplitter, Inputs, parameter_names
 from ._messages import first_early_receive, acknowledged_by
 from ._reductions import GradientState, Reductions, Tie
 from ._shapes import TensorInfo, check_plain, tensor_spec, infer
-from ._unsupported_stages import check_slices, check_stage
+from ._unsupported_stages import check_slices, check_stage, has_multi_grad_hook
 from ._streams import Streams
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
@@ -85,8 +85,8 @@ class LinkedProgram:
         """The stages whose autograd graph has not been checked yet."""
         self.unrepeated = set() if "R" in setup.handlers else {(action.pipe.index, action.stage) for action in self.actions if action.op == "R"}
         """The recomputed stages whose forward has not been compared with its repetition yet."""
-        self.unchecked_losses = set(self.split)
-        """The stages whose loss, if they have one, has not been checked yet."""
+        self.has_multi_grad_hook: set[tuple[int, int]] = set()
+        """The stages that have a hook that waits for the gradients of several weights."""
         with setup.groups.raise_on_all_ranks():
             self.modules = self._assign()
             self._check(performed)
@@ -193,6 +193,7 @@ class LinkedProgram:
         """Raises UsageError for modules that cannot be trained as stages."""
         for stage_key, module in self.modules.items():
             check_stage(module, f"stage {stage_key[1]}", has_split_backward=stage_key in self.split)
+        self.has_multi_grad_hook = {stage_key for stage_key, module in self.modules.items() if has_multi_grad_hook(module)}
 
     def _check_mesh(self) -> None:
         """Raises UsageError for a dimension over which nothing reduces the gradients of a weight."""
@@ -323,6 +324,7 @@ class LinkedProgram:
                 f"stage {stage}",
                 trains=self.program.has_backward,
                 has_split_backward=stage_key in self.split,
+                defers_all=stage_key in self.has_multi_grad_hook,
                 reads_stages=bool(sources),
                 is_read=bool(pipe.readers(stage)),
                 run_module=run_module,

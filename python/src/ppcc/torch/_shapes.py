@@ -16,7 +16,7 @@ from torch.distributed._functional_collectives import AsyncCollectiveTensor
 from torch.distributed.tensor import DTensor
 
 from ._errors import UsageError
-from ._unsupported_stages import ForwardRecord, check_graph, check_leaves, compiled_stage_message
+from ._unsupported_stages import check_graph
 
 _DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
 _HEADER = 128
@@ -141,6 +141,7 @@ def infer(
     *,
     trains: bool,
     has_split_backward: bool = False,
+    defers_all: bool = False,
     reads_stages: bool = True,
     is_read: bool = True,
     run_module: bool = False,
@@ -148,7 +149,7 @@ def infer(
     """Infers the outputs of `module`, without computation; restores attributes, buffers and caches of the module.
 
     With `run_module` it runs on zeros, for modules that communicate; which outputs have gradients is then unknown. Raises
-    UsageError if `has_split_backward` and the autograd graph cannot be split into I and W (not checked with `run_module`).
+    UsageError if `has_split_backward` and I and W would run the graph otherwise than B (not checked with `run_module`).
     """
     with (
         _restored(module, device, has_run=run_module),
@@ -156,22 +157,17 @@ def infer(
         torch.set_grad_enabled(trains and not run_module),
         torch.autograd.graph.saved_tensors_hooks(lambda tensor: None, lambda nothing: nothing),
         nullcontext() if run_module else _stance,  # Other threads may have to answer what a module sends.
-        nullcontext() if run_module else torch.compiler.set_stance("fail_on_recompile" if has_split_backward else "force_eager"),
-        ForwardRecord() as seen,
+        nullcontext() if run_module else torch.compiler.set_stance("force_eager"),
     ):
         given = [_zeros(value, device) for value in inputs]
         by_name = {name: _zeros(value, device) for name, value in named.items()}
         try:
             result = module(*given, **by_name)
         except Exception as error:
-            if has_split_backward and "fail_on_recompile" in str(error):
-                raise UsageError(compiled_stage_message(f"a part of {label}")) from error
             raise UsageError(f"{label} does not take {', '.join(map(str, inputs))}: {error}") from error
         outputs = as_tensors(result, label, is_read=is_read)
         if has_split_backward:
-            sources, weights = given if reads_stages else [], list(module.parameters())
-            check_graph(seen, outputs, sources, weights, label)
-            check_leaves(outputs, sources, weights, label, starts_backward=is_read)
+            check_graph(outputs, given if reads_stages else [], label, defers_all=defers_all)
         return tuple(map(TensorInfo.of_type if run_module else TensorInfo.of, outputs))
 
 

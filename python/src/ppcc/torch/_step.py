@@ -29,7 +29,7 @@ from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
 from ._shapes import TensorInfo, as_tensors, check_real
-from ._unsupported_stages import ForwardRecord, check_graph, check_leaves
+from ._unsupported_stages import check_graph
 
 BACKWARDS = ("B", "I", "W")
 STEP_ACTIONS = (*REDUCES, "STEP", "VALIDATE")
@@ -229,14 +229,11 @@ class Step:
         module, label = self._module(action), f"stage {action.stage}"
         stage_key, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
         given, named = stash.arguments(), self._inputs.named(module, action.microbatch)
-        if stage_key not in self._linked.unchecked or not torch.is_grad_enabled():
+        with _split.without_donation() if stage_key in self._linked.split else nullcontext():
             outputs = as_tensors(module(*given, **named), label, is_read=is_read)
-        else:  # Its shapes were given or come with messages: no forward has been checked yet.
-            with ForwardRecord() as record:
-                outputs = as_tensors(module(*given, **named), label, is_read=is_read)
-            sources, weights = stash.received(), list(module.parameters())
-            check_graph(record, outputs, sources, weights, label)
-            check_leaves(outputs, sources, weights, label, starts_backward=is_read)
+        if stage_key in self._linked.unchecked and torch.is_grad_enabled():
+            defers_all = stage_key in self._linked.has_multi_grad_hook
+            check_graph(outputs, stash.received(), label, defers_all=defers_all)  # Its shapes were given or come with messages, or it ran on zeros.
             self._linked.unchecked.discard(stage_key)
         check_real(outputs, label)
         return outputs
@@ -261,15 +258,12 @@ class Step:
 
     def _loss(self, action: Action, stash: Stash, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Returns the outputs; at a last stage the scaled loss, if there is one, in their place."""
-        setup, targets, stage_key = self._setup, self._inputs.targets, (action.pipe.index, action.stage)
+        setup, targets = self._setup, self._inputs.targets
         if not self._linked.is_last(action.pipe, action.stage) or setup.loss_fn is None or targets is None:
             return outputs
         loss = setup.loss_fn(outputs[0] if len(outputs) == 1 else outputs, targets[action.microbatch])  # type: ignore[arg-type]
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must return a tensor with one element")
-        if self._trains and stage_key in self._linked.unchecked_losses:
-            check_leaves([loss], stash.received(), list(self._module(action).parameters()), f"the loss of stage {action.stage}")
-            self._linked.unchecked_losses.discard(stage_key)
         self._losses[self._key(action)] = loss.detach()
         if setup.scale_grads:
             loss = loss / self._linked.program.num_microbatches
@@ -314,7 +308,9 @@ class Step:
     def _backward_input(self, action: Action) -> None:
         stash = self._stashes[self._key(action)].ready(action)
         gradients = self._output_gradients(action, stash)
-        stash.weights = _split.backward_input(self._module(action), stash.received(), stash.outputs, gradients)
+        defers_all = (action.pipe.index, action.stage) in self._linked.has_multi_grad_hook
+        stash.weights = _split.backward_input(stash.received(), stash.outputs, gradients, f"stage {action.stage}", defers_all=defers_all)
+        stash.outputs = ()  # Else they would keep the graph.
         self._send_input_gradients(action, stash)
 
     def _backward_weight(self, action: Action) -> None:
