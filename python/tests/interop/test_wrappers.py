@@ -110,8 +110,8 @@ def on(change: Callable[[Stage], object]) -> Wrap:
     return wrap
 
 
-def ddp(module: nn.Module, parallelism: Parallelism) -> nn.Module:
-    return DistributedDataParallel(module, process_group=parallelism.replicas)
+def ddp(module: nn.Module, parallelism: Parallelism, **options: Any) -> nn.Module:
+    return DistributedDataParallel(module, process_group=parallelism.replicas, **options)
 
 
 def part(of: Callable[[nn.Module, Parallelism], nn.Module]) -> Wrap:
@@ -231,7 +231,18 @@ TWICE = "from which W starts, so it would run twice"
 
 CASES = {
     "none": Case(lambda stage, _: stage),
-    "ddp": Case(ddp, BACKWARD, BACKWARD, shares=True, torch_reason=("", BACKWARD)),
+    "ddp": Case(ddp, shares=True, torch_reason=("", BACKWARD)),
+    "ddp that is told to look for unused weights": Case(
+        partial(ddp, find_unused_parameters=True), "find_unused_parameters or static_graph", "find_unused_parameters or static_graph", shares=True, torch_reason=("", BACKWARD)
+    ),
+    "ddp and compile": Case(lambda stage, given: ddp(torch.compile(stage, backend="aot_eager"), given), shares=True, torch_reason=("", BACKWARD)),  # type: ignore[arg-type]
+    "ddp and checkpoint": Case(lambda stage, given: ddp(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=False))(stage, given), given), shares=True, torch_reason=("", BACKWARD)),
+    "ddp and reentrant checkpoint": Case(
+        lambda stage, given: ddp(inside(lambda layer, x: checkpoint(layer, x, use_reentrant=True))(stage, given), given), "", "for which hooks wait until W", shares=True, torch_reason=(INSIDE, BACKWARD)
+    ),
+    "ddp and checkpoint of one's own": Case(
+        lambda stage, given: ddp(inside(Reenters.apply)(stage, given), given), "", "for which hooks wait until W", shares=True, torch_reason=(INSIDE, BACKWARD)  # type: ignore[arg-type]
+    ),
     "ddp of a part": Case(part(ddp), BACKWARD, BACKWARD),
     "replicate": Case(replicated, BACKWARD, BACKWARD),
     "fsdp1": Case(lambda stage, parallelism: FullyShardedDataParallel(stage, parallelism.replicas, device_id=torch.device("cpu")), BACKWARD, BACKWARD),
@@ -426,6 +437,49 @@ def test_gradients_are_right_or_the_stage_is_refused(mode: str, tmp_path: Path) 
     assert {path.name for path in tmp_path.iterdir()} == refused
     if len(names) < len(CASES):
         pytest.skip("all but fully_shard: it needs PyTorch 2.15")
+
+
+# DistributedDataParallel.
+
+
+def run_ddp(rank: int, texts: list[str]) -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+
+    pipeline, replicas = make_pipeline_groups(rank)
+    for program in map(ppcc.Program.from_json, texts):
+        count, times = max(pipe.num_stages for pipe in program.pipes), 2
+        reductions: list[int] = []
+
+        def counted(group, bucket, reductions=reductions):  # type: ignore[no-untyped-def]  # Which DDP would check.
+            reductions.append(bucket.index())
+            return allreduce_hook(group, bucket)
+
+        case = Case(ddp, shares=True)
+        hosted = {stage for _, stage in program.local_stages(rank % 2)}
+        modules = make_stages(case, count, Parallelism(replicas), hosted)
+        mine: dict[int, Any] = {stage: modules[stage] for stage in sorted(hosted)}
+        for module in mine.values():
+            module.register_comm_hook(replicas, counted)
+        runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline)
+        batch, target = batch_of_rank(rank, program.microbatches)
+        for number in range(times):
+            assert not reductions
+            runtime.step(batch, target=target, reduce_grads=number == times - 1)
+        assert reductions == [0] * len(mine), f"{program.name}: {reductions}"
+        wanted = expected(case, rank, program, Parallelism(replicas))
+        for stage, module in mine.items():
+            for name, gradient in gradients(module).items():
+                deviation = float((gradient - times * wanted[stage][name]).abs().max())
+                assert deviation <= TOLERANCE, f"{program.name}, stage {stage}: {name} is off by {deviation}"
+
+
+def test_ddp_reduces_once_when_the_last_gradient_is_added() -> None:
+    programs = [
+        ppcc.compile("zb1p", P=2, M=4),
+        ppcc.compile("dualpipe", P=2, M=4),  # Each stage has replicas in two pipes, too.
+        ppcc.compile("interleaved_1f1b", P=2, M=4, rules="reduce_grads"),
+    ]
+    spawn.run(run_ddp, 4, [program.json for program in programs])
 
 
 # Tensor parallelism.

@@ -14,6 +14,7 @@ from torch.distributed.tensor import DTensor
 
 from .._program import Action, Pipe, Program
 from ._channels import Channels
+from ._ddp import ReplicatedStages, inside
 from ._errors import UsageError
 from ._fsdp import ShardedStage, check_root, is_sharded
 from ._groups import Groups
@@ -88,7 +89,10 @@ class LinkedProgram:
         self.has_multi_grad_hook: set[tuple[int, int]] = set()
         """The stages that have a hook that waits for the gradients of several weights."""
         with setup.groups.raise_on_all_ranks():
-            self.modules = self._assign()
+            given = self._assign()
+            self.replicated = ReplicatedStages(given, self.actions)
+            self.modules = {key: inside(module) for key, module in given.items()}
+            """Of stages in DistributedDataParallel the module inside."""
             self._check(performed)
             self.sharded = self._find_sharded()
             self._check_mesh()
@@ -111,7 +115,7 @@ class LinkedProgram:
             groups=setup.groups,
             outside=setup.outside,
             mean=setup.scale_grads,
-            sharded=self.sharded,
+            sharded=self.sharded.keys() | self.replicated.wrappers.keys(),
             summed=setup.summed,
             make_equal=is_first,
         )
@@ -131,6 +135,10 @@ class LinkedProgram:
 
     def is_last(self, pipe: Pipe, stage: int) -> bool:
         return not self.readers[pipe.index, stage]
+
+    def defers_all(self, stage_key: tuple[int, int]) -> bool:
+        """Whether, of a microbatch at least, no weight of a stage may get a gradient before W."""
+        return stage_key in self.has_multi_grad_hook or stage_key in self.replicated.wrappers
 
     # Fitting program and stages together.
 
@@ -243,7 +251,8 @@ class LinkedProgram:
         for action in self.actions:
             if action.op in self.setup.handlers or action.op not in REDUCES:
                 continue
-            if action.op != "REDUCE_GRAD" or (action.pipe.index, action.stage) not in self.sharded:
+            stage_key = action.pipe.index, action.stage
+            if action.op != "REDUCE_GRAD" or (stage_key not in self.sharded and stage_key not in self.replicated.wrappers):
                 self.reductions.check(action.kind)
         for position, action in enumerate(self.actions):
             if action.op == "STEP" and self.runs_itself("STEP") and self.reductions.has_final_reductions():
@@ -324,7 +333,7 @@ class LinkedProgram:
                 f"stage {stage}",
                 trains=self.program.has_backward,
                 has_split_backward=stage_key in self.split,
-                defers_all=stage_key in self.has_multi_grad_hook,
+                defers_all=self.defers_all(stage_key),
                 reads_stages=bool(sources),
                 is_read=bool(pipe.readers(stage)),
                 run_module=run_module,

@@ -227,13 +227,13 @@ class Step:
 
     def _call(self, action: Action, stash: Stash) -> tuple[Tensor, ...]:
         module, label = self._module(action), f"stage {action.stage}"
+        wrapper = self._linked.replicated.wrappers.get((action.pipe.index, action.stage), module)
         stage_key, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
         given, named = stash.arguments(), self._inputs.named(module, action.microbatch)
-        with _split.without_donation() if stage_key in self._linked.split else nullcontext():
-            outputs = as_tensors(module(*given, **named), label, is_read=is_read)
+        with _split.without_donation() if stage_key in self._linked.split else nullcontext(), self._linked.replicated.forward(action):
+            outputs = as_tensors(wrapper(*given, **named), label, is_read=is_read)
         if stage_key in self._linked.unchecked and torch.is_grad_enabled():
-            defers_all = stage_key in self._linked.has_multi_grad_hook
-            check_graph(outputs, stash.received(), label, defers_all=defers_all)  # Its shapes were given or come with messages, or it ran on zeros.
+            check_graph(outputs, stash.received(), label, defers_all=self._linked.defers_all(stage_key))  # Its shapes were given or come with messages, or it ran on zeros.
             self._linked.unchecked.discard(stage_key)
         check_real(outputs, label)
         return outputs
@@ -301,14 +301,16 @@ class Step:
 
     def _backward(self, action: Action) -> None:
         stash = self._stashes[self._key(action)].ready(action)
-        _split.backward(stash.outputs, self._output_gradients(action, stash))
+        gradients = self._output_gradients(action, stash)
+        with self._linked.replicated.adding(action, reduces=self._reduces):
+            _split.backward(stash.outputs, gradients)
         self._send_input_gradients(action, stash)
         del self._stashes[self._key(action)]
 
     def _backward_input(self, action: Action) -> None:
         stash = self._stashes[self._key(action)].ready(action)
         gradients = self._output_gradients(action, stash)
-        defers_all = (action.pipe.index, action.stage) in self._linked.has_multi_grad_hook
+        defers_all = (action.pipe.index, action.stage) in self._linked.has_multi_grad_hook or self._linked.replicated.is_last(action)
         stash.weights = _split.backward_input(stash.received(), stash.outputs, gradients, f"stage {action.stage}", defers_all=defers_all)
         stash.outputs = ()  # Else they would keep the graph.
         self._send_input_gradients(action, stash)
@@ -316,7 +318,8 @@ class Step:
     def _backward_weight(self, action: Action) -> None:
         stash = self._stashes.pop(self._key(action)).ready(action)
         assert stash.weights is not None
-        stash.weights()
+        with self._linked.replicated.adding(action, reduces=self._reduces):
+            stash.weights()
 
     # Actions that schedules declare; their names are those of std.pp.
 
@@ -372,10 +375,11 @@ class Step:
         self._linked.sharded[action.pipe.index, action.stage].reshard()
 
     def _reduce(self, action: Action) -> None:
-        sharded = self._linked.sharded.get((action.pipe.index, action.stage))
-        if sharded is not None and str(action.kind.collective).startswith("outside "):
+        stage_key, is_outside = (action.pipe.index, action.stage), str(action.kind.collective).startswith("outside ")
+        sharded = self._linked.sharded.get(stage_key)
+        if sharded is not None and is_outside:
             sharded.reduce()
-        else:
+        elif not is_outside or stage_key not in self._linked.replicated.wrappers:
             self._linked.reductions.perform(action)
 
     def reduce(self, action: Action) -> None:

@@ -157,7 +157,7 @@ class ForwardRecord(TorchFunctionMode):
 def check_graph(outputs: Sequence[Tensor], inputs: Sequence[Any], label: str, *, defers_all: bool = False) -> None:
     """Raises UsageError if I and W would run the graph of a forward otherwise than B; with `defers_all` no weight may get a gradient before W."""
     for node in _topological_order([tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]) if defers_all else ():
-        if reason := needs_whole_backward(node):
+        if reason := needs_whole_backward(node) or ("a backward inside of an autograd function" if _runs_nested_backward(node) else ""):
             raise UsageError(whole_backward_message(label, reason))
     for node in find_split_nodes(outputs, inputs):
         if not all(_is_from(hook, "torch.") for hook in _registered(node.register_hook)):
