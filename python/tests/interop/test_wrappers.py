@@ -26,10 +26,11 @@ from ppcc.torch._failures import _abort as end_group
 from torch import Tensor, nn
 from torch._subclasses import FakeTensor
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
-from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel, fully_shard
 from torch.distributed.pipelining import PipelineStage
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
@@ -485,48 +486,62 @@ def test_ddp_reduces_once_when_the_last_gradient_is_added() -> None:
 # Tensor parallelism.
 
 
-def run_dtensors(rank: int, texts: list[str]) -> None:
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor import Shard
-    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+class Spread(nn.Module):
+    """Takes a tensor, and DTensors of any placements; `out` makes one of its result."""
 
+    def __init__(self, out: Any = None) -> None:
+        super().__init__()
+        self.up, self.down, self.out = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH), out
+
+    def forward(self, x: Tensor) -> Tensor:
+        if isinstance(x, DTensor):
+            x = x.redistribute(placements=[Replicate()]).to_local()
+        y = self.down(torch.tanh(self.up(x)))
+        return y if self.out is None or isinstance(y, DTensor) else DTensor.from_local(y, self.out, [Replicate()], run_check=False)  # type: ignore[no-any-return]
+
+
+def run_dtensors(rank: int, texts: list[str]) -> None:
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("pp", "tp"))
     batch, target = (torch.randn(8, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
-
-    def plain(count: int) -> list[nn.Module]:
-        torch.manual_seed(3)
-        return [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH)).double() for _ in range(count)]
 
     def loss(output: Tensor, wanted: Tensor) -> Tensor:
         return loss_fn(output.full_tensor() if isinstance(output, DTensor) else output, wanted)
 
-    def step(program: ppcc.Program, gives: int, **options: Any) -> dict[int, nn.Module]:
-        """With stages of which one gives a DTensor."""
+    def plain(count: int) -> list[nn.Module]:
+        torch.manual_seed(3)
+        return [Spread().double() for _ in range(count)]
+
+    def step(program: ppcc.Program, gives: Any, **options: Any) -> dict[int, nn.Module]:
+        """With stages that give DTensors."""
         modules = plain(program.pipes[0].num_stages)
         mine = {stage: modules[stage] for _, stage in program.local_stages(rank // 2)}
-        for stage, module in mine.items():
-            last = RowwiseParallel(output_layouts=Shard(0), use_local_output=False) if stage == gives else RowwiseParallel()
-            parallelize_module(module, mesh["tp"], {"0": ColwiseParallel(), "2": last})
-        Runtime(program, mine, loss_fn=loss, mesh=mesh, **options).step(batch, target=target)
+        for module in mine.values():
+            if gives is None:  # It has no weights that are DTensors.
+                module.out = mesh["tp"]
+            else:
+                last = RowwiseParallel(output_layouts=gives, use_local_output=False)
+                parallelize_module(module, mesh["tp"], {"up": ColwiseParallel(), "down": last})
+        Runtime(program, mine, loss_fn=loss, **{"mesh": mesh, **options}).step(batch, target=target)
         return mine
 
-    reason = r"stage 0 returned a DTensor, but stages hand over plain tensors: use tensor.to_local\(\)"
     for program in map(ppcc.Program.from_json, texts):
-        with pytest.raises(UsageError, match=reason):
-            step(program, 0)
-        count = program.pipes[0].num_stages
-        stages, x = plain(count), batch
-        for stage in stages:
-            x = stage(x)
-        loss_fn(x, target).backward()
-        for number, module in step(program, count - 1).items():
-            found, wanted = gradients(module), gradients(stages[number])
-            assert found.keys() == wanted.keys()
-            assert all(float((found[name] - wanted[name]).abs().max()) <= TOLERANCE for name in found), (program.name, number)
+        stages = plain(program.pipes[0].num_stages)
+        for x, y in zip(batch.chunk(4), target.chunk(4), strict=True):
+            for stage in stages:
+                x = stage(x)
+            (loss_fn(x, y) / 4).backward()
+        for gives in (Shard(0), Shard(1), Replicate(), Partial(), None):
+            for number, module in step(program, gives).items():
+                found, wanted = gradients(module), gradients(stages[number])
+                assert found.keys() == wanted.keys()
+                assert all(float((found[name] - wanted[name]).abs().max()) <= TOLERANCE for name in found), (program.name, gives, number)
+    reason = r"stage . returned a DTensor, but stages hand over only those over dimensions of the Runtime's `mesh`, without variable_shapes"
+    with pytest.raises(UsageError, match=reason):
+        step(program, Shard(0), mesh=None, group=mesh.get_group("pp"))
     with pytest.raises((UsageError, StepError), match=reason):  # The last: it ends all groups.
-        step(program, 0, variable_shapes=True)
+        step(program, Shard(0), variable_shapes=True)
 
 
-def test_dtensors_stay_in_their_stage() -> None:
-    """A stage whose output others read is refused; the last one may give a DTensor to the loss."""
-    spawn.run(run_dtensors, 4, [ppcc.compile(name, P=2, M=4).json for name in ("one_f_one_b", "zb1p")])
+def test_stages_hand_over_dtensors_over_a_mesh() -> None:
+    programs = [ppcc.compile(name, P=2, M=4) for name in ("one_f_one_b", "zb1p", "zero_bubble_v")]
+    spawn.run(run_dtensors, 4, [*(program.json for program in programs), ppcc.compile("one_f_one_b", P=2, M=4, rules="release").json])

@@ -48,7 +48,7 @@ class ReplicatedStages:
     def forward(self, action: Action) -> AbstractContextManager[None]:
         """A context for a forward."""
         wrapper = self._wrapper(action)
-        return nullcontext() if wrapper is None else wrapper.no_sync()  # type: ignore[no-any-return]
+        return nullcontext() if wrapper is None else wrapper.no_sync()
 
     def adding(self, action: Action, *, reduces: bool) -> AbstractContextManager[None]:
         """A context for an action that adds gradients of weights; the last one averages them, with `reduces`."""

@@ -59,6 +59,11 @@ class RuntimeConfig:
     summed: dict[nn.Parameter, GradientState] = field(default_factory=dict)
     """See Reductions."""
 
+    @property
+    def messages_mesh(self) -> DeviceMesh | None:
+        """The mesh over which stages may hand over DTensors; headers have no layouts."""
+        return None if self.dynamic else self.mesh
+
     def all_agree(self, yes: bool, *, with_outside_groups: bool = False) -> bool:
         """Whether a condition holds on all ranks; `with_outside_groups`: and in the groups outside of it."""
         if dist.is_initialized():
@@ -320,7 +325,7 @@ class LinkedProgram:
         sources, module = pipe.sources(stage), self.modules[stage_key]
         given = [info for source in sources for info in self.shapes[pipe.index, source]] if sources else list(first)
         named = inputs.named(module, 0)
-        run_module = stage_key in self.sharded or _has_pieces(module)
+        run_module = stage_key in self.sharded or _has_pieces(module) or any(isinstance(info, TensorInfo) and info.layout for info in given)
         try:
             for value in [*([] if sources or inputs.args is None else inputs.args[0]), *named.values()]:
                 if isinstance(value, Tensor):
@@ -337,6 +342,7 @@ class LinkedProgram:
                 reads_stages=bool(sources),
                 is_read=bool(pipe.readers(stage)),
                 run_module=run_module,
+                mesh=self.setup.messages_mesh,
             )
         except UsageError as error:
             return f"rank {self.rank}: {error}"

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
 
 from .._program import Action, Pipe, Program
 from ._channels import Channels, Message, sends
 from ._errors import UsageError
-from ._shapes import OUTPUT, TensorInfo, check_unchanged, versions_of
+from ._shapes import OUTPUT, TensorInfo, check_unchanged, part_of, versions_of
 
 Edge = tuple[int, int, int, int]
 """Pipe, from stage, to stage, microbatch."""
@@ -35,8 +36,9 @@ class Messages:
         *,
         answered: bool,
         acknowledges: Mapping[Edge, Edge],
+        mesh: DeviceMesh | None = None,
     ) -> None:
-        """With `answered` each forward has a backward, whose message shows that the output was read. `acknowledges` is the result
+        """DTensors are over the mesh. With `answered` each forward has a backward, whose message shows that the output was read. `acknowledges` is the result
         of acknowledged_by(), or empty."""
         self._answered = answered
         self._acknowledges = acknowledges
@@ -45,6 +47,7 @@ class Messages:
         self._device = device
         self._receive_specs = specs_of
         self._headers = headers
+        self._mesh = mesh
         self._here: dict[Edge, tuple[tuple[Tensor, ...], tuple[int, ...]]] = {}
         self._arriving: dict[Edge, tuple[Message, Sequence[TensorInfo]]] = {}
         self._announced: dict[int, deque[tuple[Edge, Message]]] = defaultdict(deque)
@@ -63,11 +66,10 @@ class Messages:
         while edge not in self._arriving:
             self._post_announced(self._announcer[edge])
         message, infos = self._arriving.pop(edge)
-        for tensor, info in zip(message.wait(), infos, strict=True):
-            tensor.requires_grad_(info.has_gradient)
+        tensors = tuple(info.received(tensor, self._mesh) for tensor, info in zip(message.wait(), infos, strict=True))
         if edge in self._acknowledges:
             self.acknowledge(self._acknowledges[edge])
-        return message.tensors
+        return tensors
 
     def post(self, item: tuple[Action, ...]) -> None:
         """Posts a message, or the messages of a batch together."""
@@ -105,7 +107,7 @@ class Messages:
             message.wait()
 
     def _take_outgoing(self, edge: Edge) -> tuple[Tensor, ...]:
-        return tuple(tensor.detach().contiguous() for tensor in self._take_unchanged(edge))
+        return tuple(part_of(tensor).detach().contiguous() for tensor in self._take_unchanged(edge))
 
     def _take_unchanged(self, edge: Edge) -> tuple[Tensor, ...]:
         tensors, versions = self._here.pop(edge)

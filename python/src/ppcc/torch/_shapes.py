@@ -6,14 +6,15 @@ import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.distributed._functional_collectives import AsyncCollectiveTensor
-from torch.distributed.tensor import DTensor
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Placement, Replicate
 
 from ._errors import UsageError
 from ._unsupported_stages import check_graph
@@ -29,28 +30,64 @@ _stance = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """How ranks beside the pipeline hold a DTensor together; the ranks of the stage at the other end hold it alike."""
+
+    dimensions: tuple[str, ...]
+    """Of the Runtime's mesh."""
+    placements: tuple[Placement, ...]
+    shape: torch.Size
+    stride: tuple[int, ...]
+
+    @staticmethod
+    def of(tensor: Tensor) -> Layout | None:
+        if not isinstance(tensor, DTensor):
+            return None
+        return Layout(tuple(tensor.device_mesh.mesh_dim_names or ()), tensor.placements, tensor.shape, tensor.stride())
+
+    def whole(self, part: Tensor, mesh: DeviceMesh) -> Tensor:
+        """The DTensor of which this rank has a part."""
+        return DTensor.from_local(part, mesh[self.dimensions], self.placements, run_check=False, shape=self.shape, stride=self.stride)
+
+
+@dataclass(frozen=True, slots=True)
 class TensorInfo:
     """Type and shape of a tensor on an edge."""
 
     shape: tuple[int, ...]
+    """Of a DTensor that of the part of this rank."""
     dtype: torch.dtype
     has_gradient: bool = False
     """Whether its gradient is sent back."""
+    layout: Layout | None = None
+    """Of a DTensor."""
 
     def empty(self, device: torch.device) -> Tensor:
         return torch.empty(self.shape, dtype=self.dtype, device=device)
 
     def fits(self, tensor: Tensor) -> bool:
-        return tuple(tensor.shape) == self.shape and tensor.dtype == self.dtype
+        return tuple(part_of(tensor).shape) == self.shape and tensor.dtype == self.dtype and Layout.of(tensor) == self.layout
 
     @staticmethod
     def of(tensor: Tensor) -> TensorInfo:
-        return TensorInfo(tuple(tensor.shape), tensor.dtype, tensor.requires_grad)
+        return TensorInfo(tuple(part_of(tensor).shape), tensor.dtype, tensor.requires_grad, Layout.of(tensor))
 
     @staticmethod
     def of_type(tensor: Tensor) -> TensorInfo:
         """For a tensor without `requires_grad`: assumes a gradient if its type can have one."""
-        return TensorInfo(tuple(tensor.shape), tensor.dtype, tensor.is_floating_point() or tensor.is_complex())
+        return replace(TensorInfo.of(tensor), has_gradient=tensor.is_floating_point() or tensor.is_complex())
+
+    def gradient(self) -> TensorInfo:
+        """That of the gradient that is sent back."""
+        layout = self.layout and replace(self.layout, placements=gradient_placements(self.layout.placements))
+        return replace(self, has_gradient=False, layout=layout)
+
+    def received(self, part: Tensor, mesh: DeviceMesh | None) -> Tensor:
+        """What a stage reads, a leaf, of the part that a message has."""
+        if self.layout is not None:
+            assert mesh is not None
+            part = self.layout.whole(part, mesh)
+        return part.requires_grad_(self.has_gradient)
 
     @staticmethod
     def empty_header() -> Tensor:
@@ -77,20 +114,34 @@ class TensorInfo:
         return infos
 
     def __str__(self) -> str:
-        return f"{self.dtype}{list(self.shape)}".removeprefix("torch.")
+        text = f"{self.dtype}{list(self.shape)}".removeprefix("torch.")
+        return text if self.layout is None else f"{text} of a DTensor {self.layout.placements}"
 
 
-def as_tensors(value: object, label: str, *, is_read: bool) -> tuple[Tensor, ...]:
+def gradient_placements(placements: Sequence[Placement]) -> tuple[Placement, ...]:
+    """The placements of the gradient of a DTensor: those of partial sums have the whole."""
+    return tuple(Replicate() if placement.is_partial() else placement for placement in placements)
+
+
+def part_of(tensor: Tensor) -> Tensor:
+    """The part of a DTensor that this rank has; any other tensor itself."""
+    if isinstance(tensor, DTensor):
+        tensor = cast(DTensor, tensor.detach()).to_local()
+    return tensor.wait() if isinstance(tensor, AsyncCollectiveTensor) else tensor
+
+
+def as_tensors(value: object, label: str, mesh: DeviceMesh | None = None, *, is_read: bool) -> tuple[Tensor, ...]:
     """Returns the output of a stage as a tuple.
 
-    Raises UsageError for values that are not tensors, and for tensors that a message cannot carry if other stages read them.
+    Raises UsageError for values that are not tensors, and for tensors that a message cannot carry if other stages read them. DTensors may
+    be over dimensions of a mesh.
     """
     tensors = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             raise UsageError(f"{label} returned {type(tensor).__name__}, but stages give a tensor or several")
         if is_read:
-            check_plain(tensor, f"{label} returned")
+            check_plain(tensor, f"{label} returned", mesh)
     return tensors
 
 
@@ -115,12 +166,15 @@ def check_unchanged(tensors: Sequence[Tensor], versions: tuple[int, ...], what: 
             raise UsageError(f"{what}, of shape {list(tensor.shape)}, was changed in place: let the stage compute a new tensor, or return a clone()")
 
 
-def check_plain(tensor: Tensor, what: str) -> None:
-    """Raises UsageError for a tensor subclass or layout that a message cannot carry."""
+def check_plain(tensor: Tensor, what: str, mesh: DeviceMesh | None = None) -> None:
+    """Raises UsageError for a tensor subclass or layout that a message cannot carry; with a mesh it can carry DTensors over it."""
     if isinstance(tensor, DTensor):
+        names, known = tensor.device_mesh.mesh_dim_names, set((mesh and mesh.mesh_dim_names) or ()) - {"pp"}
+        if mesh is not None and names and known.issuperset(names) and mesh[names] == tensor.device_mesh:
+            return
         raise UsageError(
-            f"{what} a DTensor, but stages hand over plain tensors: use tensor.to_local(), or use_local_output=True in the plan of "
-            "parallelize_module()"
+            f"{what} a DTensor, but stages hand over only those over dimensions of the Runtime's `mesh`, without variable_shapes: give it a "
+            "mesh with these dimensions, or use tensor.to_local(), or use_local_output=True in the plan of parallelize_module()"
         )
     has_parts = hasattr(type(tensor), "__tensor_flatten__") and not isinstance(tensor, AsyncCollectiveTensor)
     if has_parts or tensor.layout != torch.strided:
@@ -145,6 +199,7 @@ def infer(
     reads_stages: bool = True,
     is_read: bool = True,
     run_module: bool = False,
+    mesh: DeviceMesh | None = None,
 ) -> tuple[TensorInfo, ...]:
     """Infers the outputs of `module`, without computation; restores attributes, buffers and caches of the module.
 
@@ -159,13 +214,13 @@ def infer(
         nullcontext() if run_module else _stance,  # Other threads may have to answer what a module sends.
         nullcontext() if run_module else torch.compiler.set_stance("force_eager"),
     ):
-        given = [_zeros(value, device) for value in inputs]
-        by_name = {name: _zeros(value, device) for name, value in named.items()}
+        given = [_zeros(value, device, mesh) for value in inputs]
+        by_name = {name: _zeros(value, device, mesh) for name, value in named.items()}
         try:
             result = module(*given, **by_name)
         except Exception as error:
             raise UsageError(f"{label} does not take {', '.join(map(str, inputs))}: {error}") from error
-        outputs = as_tensors(result, label, is_read=is_read)
+        outputs = as_tensors(result, label, mesh, is_read=is_read)
         if has_split_backward:
             check_graph(outputs, given if reads_stages else [], label, defers_all=defers_all)
         return tuple(map(TensorInfo.of_type if run_module else TensorInfo.of, outputs))
@@ -201,7 +256,8 @@ def _restored(module: nn.Module, device: torch.device, *, has_run: bool) -> Iter
             content.extend(values) if isinstance(content, list) else content.update(values)
 
 
-def _zeros(value: Any, device: torch.device) -> Any:
+def _zeros(value: Any, device: torch.device, mesh: DeviceMesh | None) -> Any:
     if not isinstance(value, TensorInfo):
         return value
-    return torch.zeros(value.shape, dtype=value.dtype, device=device, requires_grad=value.has_gradient)
+    zeros = torch.zeros(value.shape, dtype=value.dtype, device=device)
+    return value.received(zeros, mesh)

@@ -59,8 +59,8 @@ class Stash:
         return self
 
     def release_outputs(self) -> None:
-        """Frees the outputs; the backward starts from placeholders without memory."""
-        self.outputs = tuple(map(graph_placeholder, self.outputs))
+        """Frees the outputs but DTensors; the backward starts from placeholders without memory."""
+        self.outputs = tuple(output if isinstance(output, DTensor) else graph_placeholder(output) for output in self.outputs)
 
 
 def repeats(before: Sequence[Tensor], now: Sequence[Tensor]) -> bool:

@@ -17,6 +17,7 @@ from operator import itemgetter
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from .._deprecated import Renamed
 from .._program import Action
@@ -28,7 +29,7 @@ from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, LinkedProgram
 from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
-from ._shapes import TensorInfo, as_tensors, check_real
+from ._shapes import TensorInfo, as_tensors, check_real, gradient_placements
 from ._unsupported_stages import check_graph
 
 BACKWARDS = ("B", "I", "W")
@@ -91,7 +92,7 @@ class Step:
         self._losses: dict[Key, Tensor] = {}
         self._outputs: dict[Key, tuple[Tensor, ...]] = {}
         self._messages = Messages(
-            linked.channels, self._setup.device, partial(_receive_specs, linked, trains), linked.headers, answered=trains, acknowledges=linked.acknowledges
+            linked.channels, self._setup.device, partial(_receive_specs, linked, trains), linked.headers, answered=trains, acknowledges=linked.acknowledges, mesh=self._setup.mesh
         )
 
     def run(self) -> StepResult:
@@ -231,7 +232,7 @@ class Step:
         stage_key, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
         given, named = stash.arguments(), self._inputs.named(module, action.microbatch)
         with _split.without_donation() if stage_key in self._linked.split else nullcontext(), self._linked.replicated.forward(action):
-            outputs = as_tensors(wrapper(*given, **named), label, is_read=is_read)
+            outputs = as_tensors(wrapper(*given, **named), label, self._setup.messages_mesh, is_read=is_read)
         if stage_key in self._linked.unchecked and torch.is_grad_enabled():
             check_graph(outputs, stash.received(), label, defers_all=self._linked.defers_all(stage_key))  # Its shapes were given or come with messages, or it ran on zeros.
             self._linked.unchecked.discard(stage_key)
@@ -295,7 +296,10 @@ class Step:
                 gradients = []
                 for tensor in inputs:
                     if tensor.requires_grad:
-                        gradients.append(torch.zeros_like(tensor) if tensor.grad is None else tensor.grad)
+                        gradient = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
+                        if isinstance(tensor, DTensor) and isinstance(gradient, DTensor):
+                            gradient = gradient.redistribute(placements=gradient_placements(tensor.placements))
+                        gradients.append(gradient)
                         tensor.grad = None
                 self._messages.put((action.pipe.index, action.stage, source, action.microbatch), tuple(gradients))
 
@@ -416,8 +420,9 @@ def _receive_specs(linked: LinkedProgram, trains: bool, action: Action) -> Seque
     infos = linked.shapes[action.pipe.index, action.peer if forward else action.stage]
     if forward and trains:
         return infos
-    wanted = infos if forward else [info for info in infos if info.has_gradient]
-    return [replace(info, has_gradient=False) for info in wanted]
+    if forward:
+        return [replace(info, has_gradient=False) for info in infos]
+    return [info.gradient() for info in infos if info.has_gradient]
 
 
 def _leaf(tensor: Tensor, info: TensorInfo) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 
 class Streams:
@@ -64,7 +65,7 @@ class Streams:
     def record_on_side_stream(self, tensors: Sequence[Tensor]) -> None:
         """Keeps the memory of tensors of the main stream until the current stream has read it."""
         for tensor in tensors if self.on_side else ():
-            tensor.record_stream(self._side)
+            (tensor.to_local() if isinstance(tensor, DTensor) else tensor).record_stream(self._side)
 
 
 def pinned_like(tensor: Tensor) -> Tensor:
