@@ -12,7 +12,7 @@ repository = os.environ.get("PPCC_REPOSITORY", "")
 sections = {
     "Use": ["index", "tutorial", "installing", "language", "synthesis", "every-m", "verification", "reports", "pictures", "gallery", "paper-figures",
             "profiles", "importing", "testing-schedules"],
-    "Train": ["training-python", "megatron", "deepspeed", "torchtitan", "hangs", "runtime", "traces", "python", "python-reference"],
+    "Train": ["training-python", "megatron", "deepspeed", "torchtitan", "hangs", "runtime", "gpu", "traces", "python", "python-reference"],
     "Know": ["knobs", "language-changes", "program-format", "trials", "stage-graphs", "diagnostics", "compatibility"],
     "Build ppcc": ["architecture"],
 }

@@ -24,7 +24,7 @@ def environment_of_rank(rank: int, ranks: int, gpus: int) -> dict[str, str]:
     """What NCCL reads in the process of a rank, so that several may share a GPU."""
     if ranks <= gpus:
         return {}
-    own_host = {"NCCL_HOSTID": f"rank{rank}", "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo"}
+    own_host = {"NCCL_HOSTID": f"rank{rank}", "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_MNNVL_ENABLE": "0"}
     return {**own_host, "NCCL_MULTI_RANK_GPU_ENABLE": "1"}  # From 2.30 on it must be allowed.
 
 
