@@ -71,8 +71,8 @@ class Groups:
             except (AttributeError, RuntimeError):  # No such backend, or none that tells.
                 continue
             inherited: dict[str, Any] = {"timeout": options._timeout}
-            if backend is None and hasattr(options, "is_high_priority_stream"):
-                own = inherited["pg_options"] = type(options)(is_high_priority_stream=options.is_high_priority_stream)
+            if backend is None and dist.is_nccl_available() and isinstance(options, dist.ProcessGroupNCCL.Options):
+                own = inherited["pg_options"] = dist.ProcessGroupNCCL.Options(options.is_high_priority_stream)
                 own._timeout = options._timeout
             return inherited
         return {}
