@@ -191,6 +191,64 @@ def test_two_threads_infer_shapes() -> None:
     assert state() == before
 
 
+# Outputs with a structure.
+
+
+class Gives(Plain):
+    """A dict, whose mask needs no gradient."""
+
+    def forward(self, x: Any) -> Any:
+        x = x["hidden"] * x["more"][0] if isinstance(x, dict) else x
+        y = super().forward(x)
+        return {"hidden": y, "more": [torch.sigmoid(y), (y > 0).double()]}
+
+
+class Takes(Plain):
+    def forward(self, given: dict[str, Any]) -> Tensor:  # type: ignore[override]
+        return super().forward(given["hidden"] + given["more"][0] * given["more"][1])
+
+
+class GivesPairs(Plain):
+    """A tuple whose first part is a dict: the next stage has two arguments."""
+
+    def forward(self, x: Tensor) -> Any:  # type: ignore[override]
+        return {"hidden": super().forward(x)}, x * 2
+
+
+class TakesPairs(Plain):
+    def forward(self, given: dict[str, Tensor], factor: Tensor) -> Tensor:  # type: ignore[override]
+        return super().forward(given["hidden"] * factor)
+
+
+def loss_of_dict(output: Any, target: Tensor) -> Tensor:
+    return loss_fn(output["hidden"] + output["more"][0] if isinstance(output, dict) else output, target)
+
+
+def run_nested(rank: int, texts: list[str]) -> None:
+    batch, target = make_batch(COUNT)
+    for blocks in ([Gives, Takes], [GivesPairs, TakesPairs], [Gives, Gives]):
+        wanted = stages_of(*blocks)
+        for x, y in zip(batch.chunk(COUNT), target.chunk(COUNT), strict=True):
+            given = wanted[0](x)
+            (loss_of_dict(wanted[1](*given) if isinstance(given, tuple) else wanted[1](given), y) / COUNT).backward()
+        for program in map(ppcc.Program.from_json, texts):
+            for given in (None, stages_of(*blocks)[0](batch.chunk(COUNT)[0])):
+                module = stages_of(*blocks)[rank]
+                runtime = Runtime(program, {rank: module}, loss_fn=loss_of_dict, shapes=given and {0: given})
+                runtime.step(batch, target=target)
+                for got, want in zip(module.parameters(), wanted[rank].parameters(), strict=True):
+                    assert got.grad is not None and want.grad is not None
+                    assert float((got.grad - want.grad).abs().max()) <= TOLERANCE
+                outputs = runtime.eval(batch).outputs
+                assert rank == 0 or len(outputs[0]) == (3 if blocks[1] is Gives else 1)
+    with pytest.raises((UsageError, StepError), match="returned a structure of tensors that its readers do not expect: .*with variable_shapes return a tensor"):
+        Runtime(program, {rank: module}, loss_fn=loss_of_dict, variable_shapes=True).step(batch, target=target)
+
+
+def test_outputs_may_be_nested() -> None:
+    spawn.run(run_nested, 2, [ppcc.compile(name, P=2, M=COUNT).json for name in ("one_f_one_b", "zb1p")])
+
+
 # Gradients that I and W would lose.
 
 

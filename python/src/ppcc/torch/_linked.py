@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
+from torch.utils._pytree import tree_leaves
 
 from .._program import Action, Pipe, Program
 from ._channels import Channels
@@ -21,12 +22,14 @@ from ._groups import Groups
 from ._inputs import BatchSplitter, Inputs, parameter_names
 from ._messages import first_early_receive, acknowledged_by
 from ._reductions import GradientState, Reductions, Tie
-from ._shapes import TensorInfo, check_plain, tensor_spec, infer
+from ._shapes import TensorInfo, check_plain, infer, structure_of, structured, tensor_spec
 from ._unsupported_stages import check_slices, check_stage, has_multi_grad_hook
 from ._streams import Streams
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 Handler = Callable[[Action], None]
+StageKey = tuple[int, int]
+"""Pipe and stage."""
 Key = tuple[int, int, int]
 """Pipe, stage, microbatch."""
 
@@ -126,7 +129,7 @@ class LinkedProgram:
         )
         with setup.groups.raise_on_all_ranks():
             self._check_reductions()
-            self.shapes: dict[tuple[int, int], tuple[TensorInfo, ...]] = self._given_shapes()
+            self.shapes, self.structures = self._given_shapes()
         # The host has to know shapes, so they have a group of their own.
         has_headers = setup.dynamic and dist.is_initialized()
         self.headers = setup.groups.new_group(tuple(range(program.num_ranks)), "gloo") if has_headers else None
@@ -270,25 +273,32 @@ class LinkedProgram:
 
     # Shapes.
 
-    def _given_shapes(self) -> dict[tuple[int, int], tuple[TensorInfo, ...]]:
+    def arguments(self, pipe: int, inputs: Mapping[int, Sequence[Any]]) -> list[Any]:
+        """What a stage is called with, from what its sources have given, by stage: a tuple or list is several arguments."""
+        found: list[Any] = []
+        for source in sorted(inputs):
+            value = structured(self.structures.get((pipe, source)), inputs[source])
+            found += value if isinstance(value, (tuple, list)) else [value]
+        return found
+
+    def _given_shapes(self) -> tuple[dict[StageKey, tuple[TensorInfo, ...]], dict[StageKey, Any]]:
+        """The tensors that stages return, and their structures where they are nested."""
         given = self.setup.shapes
         if given is None:
-            return {}
-        found = {}
+            return {}, {}
+        found, structures = {}, {}
         for pipe in self.program.pipes:
             for stage in range(pipe.num_stages):
                 key: object = (pipe.name, stage) if (pipe.name, stage) in given else stage
                 if key in given:
-                    tensors = given[key]
-                    found[pipe.index, stage] = tuple(
-                        map(TensorInfo.of_type, (tensors,) if isinstance(tensors, Tensor) else tensors)
-                    )
+                    found[pipe.index, stage] = tuple(map(TensorInfo.of_type, tree_leaves(given[key])))
+                    structures[pipe.index, stage] = structure_of(given[key])
                 elif pipe.readers(stage):
                     raise UsageError(f"`shapes` lack stage {stage} of pipe `{pipe.name}`, which others read")
-        return found
+        return found, structures
 
     def reset_shapes(self) -> None:
-        self.shapes, self._shapes_for = self._given_shapes(), None
+        (self.shapes, self.structures), self._shapes_for = self._given_shapes(), None
 
     def check_shapes(self, inputs: Inputs) -> None:
         """Raises UsageError if microbatches have other shapes than those for which messages were inferred."""
@@ -316,16 +326,16 @@ class LinkedProgram:
                     dist.broadcast_object_list(infos, groups.global_rank(home), group=groups.pipeline, device=self.setup.device)
                 if isinstance(infos[0], str):
                     raise UsageError(infos[0])
-                self.shapes[pipe.index, stage] = infos[0]  # type: ignore[assignment]
+                self.shapes[pipe.index, stage], self.structures[pipe.index, stage] = infos[0]  # type: ignore[misc]
         self._shapes_for = first
 
     def _infer_stage(self, pipe: Pipe, stage: int, first: Sequence[Any], inputs: Inputs) -> object:
         """The outputs of a stage, or an error that all ranks then raise together."""
         stage_key = pipe.index, stage
         sources, module = pipe.sources(stage), self.modules[stage_key]
-        given = [info for source in sources for info in self.shapes[pipe.index, source]] if sources else list(first)
+        given = self.arguments(pipe.index, {source: self.shapes[pipe.index, source] for source in sources}) if sources else list(first)
         named = inputs.named(module, 0)
-        run_module = stage_key in self.sharded or _has_pieces(module) or any(isinstance(info, TensorInfo) and info.layout for info in given)
+        run_module = stage_key in self.sharded or _has_pieces(module) or any(isinstance(info, TensorInfo) and info.layout for info in tree_leaves(given))
         try:
             for value in [*([] if sources or inputs.args is None else inputs.args[0]), *named.values()]:
                 if isinstance(value, Tensor):

@@ -28,8 +28,8 @@ from ._streams import Streams
 class Runtime:
     """Runs the actions of this rank, step by step.
 
-    A stage is a module that takes the outputs of the stages that it reads, one argument per tensor, and returns one or several
-    tensors. The stages of two pipes with the same number are replicas: they start with the weights of the lowest rank, and
+    A stage is a module that takes the outputs of the stages that it reads, and returns a tensor, or tensors in tuples, lists and
+    dicts: a tuple or list is one argument for each of its parts, anything else one argument. The stages of two pipes with the same number are replicas: they start with the weights of the lowest rank, and
     their gradients are summed.
 
     Every rank of `group` creates its Runtime and calls its methods together; if the job has several pipelines, all processes

@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -15,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.distributed._functional_collectives import AsyncCollectiveTensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Placement, Replicate
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from ._errors import UsageError
 from ._unsupported_stages import check_graph
@@ -131,18 +133,31 @@ def part_of(tensor: Tensor) -> Tensor:
 
 
 def as_tensors(value: object, label: str, mesh: DeviceMesh | None = None, *, is_read: bool) -> tuple[Tensor, ...]:
-    """Returns the output of a stage as a tuple.
+    """Returns the tensors in the output of a stage: one, or those in tuples, lists and dicts.
 
     Raises UsageError for values that are not tensors, and for tensors that a message cannot carry if other stages read them. DTensors may
     be over dimensions of a mesh.
     """
-    tensors = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    tensors = tuple(tree_leaves(value))
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
-            raise UsageError(f"{label} returned {type(tensor).__name__}, but stages give a tensor or several")
+            raise UsageError(f"{label} returned {type(tensor).__name__}, but stages give a tensor or several, also in tuples, lists and dicts")
         if is_read:
             check_plain(tensor, f"{label} returned", mesh)
     return tensors
+
+
+def structure_of(value: object) -> Any:
+    """A nested output of a stage with numbers in place of its tensors; None for a tensor, and for a tuple or list of tensors."""
+    if isinstance(value, Tensor) or (type(value) in (tuple, list) and all(isinstance(part, Tensor) for part in value)):  # type: ignore[attr-defined]
+        return None
+    leaves, spec = tree_flatten(value)
+    return tree_unflatten(range(len(leaves)), spec)
+
+
+def structured(structure: Any, parts: Sequence[Any]) -> Any:
+    """The parts in a result of structure_of()."""
+    return parts if structure is None else tree_map(parts.__getitem__, structure)
 
 
 def check_real(tensors: Sequence[Tensor], label: str) -> None:
@@ -200,8 +215,8 @@ def infer(
     is_read: bool = True,
     run_module: bool = False,
     mesh: DeviceMesh | None = None,
-) -> tuple[TensorInfo, ...]:
-    """Infers the outputs of `module`, without computation; restores attributes, buffers and caches of the module.
+) -> tuple[tuple[TensorInfo, ...], Any]:
+    """Infers the outputs of `module` and their structure, without computation; restores attributes, buffers and caches of the module.
 
     With `run_module` it runs on zeros, for modules that communicate; which outputs have gradients is then unknown. Raises
     UsageError if `has_split_backward` and I and W would run the graph otherwise than B (not checked with `run_module`).
@@ -214,7 +229,7 @@ def infer(
         nullcontext() if run_module else _stance,  # Other threads may have to answer what a module sends.
         nullcontext() if run_module else torch.compiler.set_stance("force_eager"),
     ):
-        given = [_zeros(value, device, mesh) for value in inputs]
+        given = [tree_map(partial(_zeros, device=device, mesh=mesh), value) for value in inputs]
         by_name = {name: _zeros(value, device, mesh) for name, value in named.items()}
         try:
             result = module(*given, **by_name)
@@ -222,8 +237,8 @@ def infer(
             raise UsageError(f"{label} does not take {', '.join(map(str, inputs))}: {error}") from error
         outputs = as_tensors(result, label, mesh, is_read=is_read)
         if has_split_backward:
-            check_graph(outputs, given if reads_stages else [], label, defers_all=defers_all)
-        return tuple(map(TensorInfo.of_type if run_module else TensorInfo.of, outputs))
+            check_graph(outputs, tree_leaves(given) if reads_stages else [], label, defers_all=defers_all)
+        return tuple(map(TensorInfo.of_type if run_module else TensorInfo.of, outputs)), structure_of(result)
 
 
 def fork_random(device: torch.device) -> AbstractContextManager[None]:

@@ -29,7 +29,7 @@ from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, LinkedProgram
 from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
-from ._shapes import TensorInfo, as_tensors, check_real, gradient_placements
+from ._shapes import TensorInfo, as_tensors, check_real, gradient_placements, structure_of, structured
 from ._unsupported_stages import check_graph
 
 BACKWARDS = ("B", "I", "W")
@@ -230,9 +230,16 @@ class Step:
         module, label = self._module(action), f"stage {action.stage}"
         wrapper = self._linked.replicated.wrappers.get((action.pipe.index, action.stage), module)
         stage_key, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
-        given, named = stash.arguments(), self._inputs.named(module, action.microbatch)
+        given, named = self._linked.arguments(action.pipe.index, stash.inputs), self._inputs.named(module, action.microbatch)
         with _split.without_donation() if stage_key in self._linked.split else nullcontext(), self._linked.replicated.forward(action):
-            outputs = as_tensors(wrapper(*given, **named), label, self._setup.messages_mesh, is_read=is_read)
+            value = wrapper(*given, **named)
+        outputs, structure = as_tensors(value, label, self._setup.messages_mesh, is_read=is_read), structure_of(value)
+        if is_read and structure != self._linked.structures.get(stage_key):
+            raise UsageError(
+                f"rank {self._linked.rank}, {action}: returned a structure of tensors that its readers do not expect: let all ranks call "
+                "reset_shapes(), or give the Runtime `shapes` of this structure; with variable_shapes return a tensor or a tuple of them"
+            )
+        self._linked.structures[stage_key] = structure
         if stage_key in self._linked.unchecked and torch.is_grad_enabled():
             check_graph(outputs, stash.received(), label, defers_all=self._linked.defers_all(stage_key))  # Its shapes were given or come with messages, or it ran on zeros.
             self._linked.unchecked.discard(stage_key)
@@ -262,7 +269,9 @@ class Step:
         setup, targets = self._setup, self._inputs.targets
         if not self._linked.is_last(action.pipe, action.stage) or setup.loss_fn is None or targets is None:
             return outputs
-        loss = setup.loss_fn(outputs[0] if len(outputs) == 1 else outputs, targets[action.microbatch])  # type: ignore[arg-type]
+        structure = self._linked.structures[action.pipe.index, action.stage]
+        given = outputs[0] if structure is None and len(outputs) == 1 else structured(structure, outputs)
+        loss = setup.loss_fn(given, targets[action.microbatch])
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must return a tensor with one element")
         self._losses[self._key(action)] = loss.detach()
