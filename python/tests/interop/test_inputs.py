@@ -22,6 +22,30 @@ from .models import TOLERANCE, WIDTH, Plain, assert_same_gradients, loss_fn, mak
 from .where import DEVICE
 
 
+@pytest.mark.parametrize("rules", ["", "recompute", "offload"])
+def test_loss_kwargs_reach_the_loss_as_they_are(rules: str) -> None:
+    given: list[Tensor] = []
+
+    def weighted(output: Tensor, target: Tensor, *, weight: Tensor, power: int) -> Tensor:
+        given.append(weight)
+        return ((output - target).abs() ** power * weight).mean()
+
+    weight = torch.arange(WIDTH, dtype=torch.float64, requires_grad=True)
+    (wanted,), (module,) = make_stages(1, Plain), make_stages(1, Plain)
+    batch, target = make_batch(4)
+    for x, y in zip(batch.chunk(4), target.chunk(4), strict=True):
+        (weighted(wanted(x), y, weight=weight, power=3) / 4).backward()
+    want, weight.grad = weight.grad, None
+    given.clear()
+    runtime = Runtime(ppcc.compile("one_f_one_b", P=1, M=4, **({"rules": rules} if rules else {})), {0: module}, loss_fn=weighted)
+    result = runtime.step(batch, target=target, loss_kwargs={"weight": weight, "power": 3})
+    assert len(given) == 4 and all(one is weight for one in given)
+    assert_same_gradients(module, wanted, "stage 0")
+    assert want is not None and weight.grad is not None and float((want - weight.grad).abs().max()) <= TOLERANCE
+    losses = runtime.eval(batch, target=target, loss_kwargs={"weight": weight, "power": 3}).losses
+    assert all(abs(float(losses[number] - loss)) <= TOLERANCE for number, loss in result.losses.items())
+
+
 class Masked(nn.Module):
     """Takes a mask and a word by name, and hands the mask's rows on with its output: they have no gradient."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
@@ -21,6 +21,8 @@ class Inputs:
     args: list[tuple[Any, ...]] | None
     kwargs: list[dict[str, Any]]
     targets: Sequence[Any] | None
+    loss_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Of each microbatch, as they are."""
 
     def named(self, module: nn.Module, microbatch: int) -> dict[str, Any]:
         """The keyword arguments that the forward of a stage takes."""
@@ -32,6 +34,7 @@ class Inputs:
         given: list[Any] = list(self.kwargs[microbatch].values())
         given += self.args[microbatch] if self.args is not None else ()
         given += tree_leaves(self.targets[microbatch]) if self.targets is not None else ()
+        given += tree_leaves(dict(self.loss_kwargs))
         return [value for value in given if isinstance(value, Tensor)]
 
 
@@ -50,7 +53,7 @@ class BatchSplitter:
     names: frozenset[str] | None = None
     """The parameters of the stages of all ranks; None if a stage takes any keyword argument."""
 
-    def inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], target: Any) -> Inputs:
+    def inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], target: Any, loss_kwargs: Mapping[str, Any] | None) -> Inputs:
         for name in kwargs.keys() - (kwargs.keys() if self.names is None else self.names):
             raise UsageError(f"no stage has a parameter `{name}`; parameters are {', '.join(sorted(self.names or ()))}")
         by_argument = [self._split(value, "the batch") for value in args]
@@ -59,6 +62,7 @@ class BatchSplitter:
             list(zip(*by_argument, strict=True)) if args else None,
             [{name: values[microbatch] for name, values in by_name.items()} for microbatch in range(self.count)],
             None if target is None else self._split_target(target),
+            loss_kwargs or {},
         )
 
     def _split_target(self, target: Any) -> Sequence[Any]:

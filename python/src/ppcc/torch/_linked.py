@@ -26,7 +26,7 @@ from ._shapes import TensorInfo, check_plain, infer, structure_of, structured, t
 from ._unsupported_stages import check_slices, check_stage, has_multi_grad_hook
 from ._streams import Streams
 
-LossFunction = Callable[[Tensor, Tensor], Tensor]
+LossFunction = Callable[..., Tensor]
 Handler = Callable[[Action], None]
 StageKey = tuple[int, int]
 """Pipe and stage."""

@@ -186,6 +186,7 @@ class Runtime:
         self,
         *args: Any,
         target: Any = None,
+        loss_kwargs: Mapping[str, Any] | None = None,
         reduce_grads: bool = True,
         return_outputs: bool = False,
         share_losses: bool = False,
@@ -200,6 +201,7 @@ class Runtime:
         Args:
             *args: The inputs of first stages; required on their ranks, ignored on others.
             target: The second argument of `loss_fn`; required on the ranks of last stages unless the program is forward-only.
+            loss_kwargs: Keyword arguments of `loss_fn`, the same for each microbatch.
             reduce_grads: False skips REDUCE_GRAD, REDUCE_EMBEDDING, REDUCE_REPLICAS, STEP and VALIDATE, for all but the last of
                 several steps that accumulate gradients.
             return_outputs: Whether to return the outputs of last stages.
@@ -213,14 +215,17 @@ class Runtime:
             StepError: The step failed on any rank.
             UsageError: An input is missing on this rank or does not fit; the other ranks then raise StepError.
         """
-        return self._run(args, kwargs, target, self._linked.program.has_backward, reduce_grads, return_outputs, share_losses)
+        return self._run(args, kwargs, target, loss_kwargs, self._linked.program.has_backward, reduce_grads, return_outputs, share_losses)
 
-    def eval(self, *args: Any, target: Any = None, share_losses: bool = False, **kwargs: Any) -> StepResult:
+    def eval(
+        self, *args: Any, target: Any = None, loss_kwargs: Mapping[str, Any] | None = None, share_losses: bool = False, **kwargs: Any
+    ) -> StepResult:
         """Run only the forwards of the program, with modules in evaluation mode and without gradients.
 
         Args:
             *args: The inputs of first stages, as for `step`.
             target: The second argument of `loss_fn`; None computes no losses.
+            loss_kwargs: Keyword arguments of `loss_fn`, as for `step`.
             share_losses: Whether all ranks get all losses.
             **kwargs: Arguments of stages, as for `step`.
 
@@ -232,7 +237,7 @@ class Runtime:
             UsageError: An input is missing on this rank or does not fit; the other ranks then raise StepError.
         """
         with _evaluating(self._setup.stages.values()):
-            return self._run(args, kwargs, target, False, False, True, share_losses)
+            return self._run(args, kwargs, target, loss_kwargs, False, False, True, share_losses)
 
     def step_optimizer(self) -> bool:
         """Clip gradients and run the optimizer, as STEP does, for programs without STEP. All ranks call it together.
@@ -303,13 +308,14 @@ class Runtime:
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         target: Any,
+        loss_kwargs: Mapping[str, Any] | None,
         trains: bool,
         reduces: bool,
         keeps_outputs: bool,
         share_losses: bool,
     ) -> StepResult:
         with self._reported():
-            inputs = self._linked.splitter.inputs(args, kwargs, target)
+            inputs = self._linked.splitter.inputs(args, kwargs, target, loss_kwargs)
             self._check_inputs(inputs, trains)
             self._linked.check_shapes(inputs)
             if trains and self._optimizer is not None:

@@ -271,7 +271,7 @@ class Step:
             return outputs
         structure = self._linked.structures[action.pipe.index, action.stage]
         given = outputs[0] if structure is None and len(outputs) == 1 else structured(structure, outputs)
-        loss = setup.loss_fn(given, targets[action.microbatch])
+        loss = setup.loss_fn(given, targets[action.microbatch], **self._inputs.loss_kwargs)
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must return a tensor with one element")
         self._losses[self._key(action)] = loss.detach()
