@@ -342,6 +342,66 @@ def test_weights_of_the_loss_are_refused() -> None:
     train(GPIPE, stages_of(Plain), loss=Head().double().requires_grad_(False))
 
 
+# Layers that hold back the gradients of their weights.
+
+
+class HoldsBack(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, held: list[tuple[Tensor, Tensor]]) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.held = held
+        return x @ weight.detach()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        x, weight = ctx.saved_tensors
+        ctx.held.append((x, gradient))
+        return gradient @ weight.t(), None, None
+
+
+class Held(nn.Module):
+    """Compare Transformer Engine's `delay_wgrad_compute`."""
+
+    def __init__(self, *, holds_back: bool) -> None:
+        super().__init__()
+        self.weight, self.held, self.holds_back = nn.Parameter(torch.randn(WIDTH, WIDTH, dtype=torch.float64)), [], holds_back
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(HoldsBack.apply(x, self.weight, self.held) if self.holds_back else x @ self.weight)  # type: ignore[no-any-return]
+
+    def dw_builder(self) -> Callable[[], None]:
+        ((x, gradient),) = self.held
+        self.held.clear()
+
+        def run() -> None:
+            added = x.flatten(0, -2).t() @ gradient.flatten(0, -2)
+            self.weight.grad = added if self.weight.grad is None else self.weight.grad + added
+
+        return run
+
+
+def held(*, holds_back: bool) -> list[nn.Module]:
+    torch.manual_seed(3)
+    return [nn.Sequential(Plain().double(), Held(holds_back=holds_back)) for _ in range(2)]
+
+
+@pytest.mark.parametrize("source", [GPIPE, SPLIT])
+def test_layers_may_hold_back_the_gradients_of_their_weights(source: str) -> None:
+    modules, wanted = held(holds_back=True), held(holds_back=False)
+    train_alone(wanted)
+    program, (batch, target) = program_of(source, 2), make_batch(COUNT)
+    builders: Any = {stage: module[1].dw_builder for stage, module in enumerate(modules)}  # type: ignore[index]
+    early: list[bool] = []
+    if source == SPLIT:  # Which runs every I first.
+        builders[0] = lambda build=builders[0]: (early.append(modules[0][1].weight.grad is not None), build())[1]  # type: ignore[index]
+    Runtime(program, dict(enumerate(modules)), loss_fn=loss_fn, dw_builder=builders).step(batch, target=target)
+    assert early == ([False] * COUNT if source == SPLIT else [])
+    for got, want in zip(gradients(modules), gradients(wanted), strict=True):
+        assert got is not None and want is not None and float((got - want).abs().max()) <= TOLERANCE
+    with pytest.raises(UsageError, match="dw_builder has stage 2, which does not live on rank 0"):
+        Runtime(program, dict(enumerate(modules)), loss_fn=loss_fn, dw_builder={2: builders[1]})
+
+
 # Recomputation.
 
 

@@ -461,6 +461,8 @@ def run_ddp(rank: int, texts: list[str]) -> None:
         mine: dict[int, Any] = {stage: modules[stage] for stage in sorted(hosted)}
         for module in mine.values():
             module.register_comm_hook(replicas, counted)
+        with pytest.raises(UsageError, match="dw_builder is for plain stages: nothing would reduce the gradients"):
+            Runtime(program, mine, loss_fn=loss_fn, group=pipeline, dw_builder={min(mine): lambda: lambda: None})
         runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline)
         batch, target = batch_of_rank(rank, program.microbatches)
         for number in range(times):

@@ -59,6 +59,7 @@ class RuntimeConfig:
     has_optimizer: bool
     shapes: Mapping[Any, Sequence[Tensor]] | None
     dynamic: bool
+    dw_builders: Mapping[Any, Callable[[], Callable[[], None]]] = field(default_factory=dict)
     summed: dict[nn.Parameter, GradientState] = field(default_factory=dict)
     """See Reductions."""
 
@@ -88,8 +89,8 @@ class LinkedProgram:
         self.actions = program.actions[self.rank]
         self.unreplicated: set[tuple[int, int]] = set()
         split = () if "I" in setup.handlers else program.actions[self.rank]
-        self.split = {(action.pipe.index, action.stage) for action in split if action.op == "I"}
-        """The stages whose backward is I and W."""
+        self.split = {(action.pipe.index, action.stage) for action in split if action.op == "I" and self.dw_builder(action) is None}
+        """The stages whose backward the Runtime splits into I and W."""
         self.unchecked = set(self.split)
         """The stages whose autograd graph has not been checked yet."""
         self.unrepeated = set() if "R" in setup.handlers else {(action.pipe.index, action.stage) for action in self.actions if action.op == "R"}
@@ -144,6 +145,11 @@ class LinkedProgram:
     def is_last(self, pipe: Pipe, stage: int) -> bool:
         return not self.readers[pipe.index, stage]
 
+    def dw_builder(self, action: Action) -> Callable[[], Callable[[], None]] | None:
+        """What makes the W of a stage whose layers hold back the gradients of their weights."""
+        builders = self.setup.dw_builders
+        return builders.get((action.pipe.name, action.stage), builders.get(action.stage))
+
     def defers_all(self, stage_key: tuple[int, int]) -> bool:
         """Whether, of a microbatch at least, no weight of a stage may get a gradient before W."""
         return stage_key in self.has_multi_grad_hook or stage_key in self.replicated.wrappers
@@ -174,6 +180,12 @@ class LinkedProgram:
     def _check(self, performed: Collection[str]) -> None:
         program, setup = self.program, self.setup
         check_slices(program, "the Runtime")
+        for key in setup.dw_builders:
+            module = setup.stages.get(key)
+            if module is None:
+                raise UsageError(f"dw_builder has stage {key}, which does not live on rank {self.rank}")
+            if is_sharded(module) or inside(module) is not module:
+                raise UsageError(f"dw_builder is for plain stages: nothing would reduce the gradients that stage {key} holds back")
         if program.has_backward:
             self.check_stages()
         for action in self.actions:

@@ -50,6 +50,9 @@ class Runtime:
             (docs/training-python.md).
         tied: Weights that several stages share, each by its name in these stages, such as
             `{0: "embed.weight", -1: "head.weight"}`. Negative stages count from the last.
+        dw_builder: For stages whose layers hold back the gradients of their weights, such as Transformer Engine's with
+            `delay_wgrad_compute`, a function as PyTorch's `PipelineStage` takes it, by the keys of `stages`. It is called after the
+            backward of each `I` or `B`, and returns a function that computes these gradients: at the microbatch's `W`, or at once.
         groups: Process groups of collectives that are not part of the program, by name. Gradients are averaged over
             `data_parallel`, at the end of the step unless the program has REDUCE_GRAD; its copies start with the weights and
             buffers of its first rank.
@@ -94,6 +97,7 @@ class Runtime:
         split_dim: int = 0,
         handlers: Mapping[str, Handler] | None = None,
         tied: Sequence[Tie] = (),
+        dw_builder: Mapping[Any, Callable[[], Callable[[], None]]] | None = None,
         groups: Mapping[str, dist.ProcessGroup] | None = None,
         optimizer: torch.optim.Optimizer | None = None,
         scaler: torch.amp.GradScaler | None = None,
@@ -125,6 +129,7 @@ class Runtime:
             has_optimizer=optimizer is not None,
             shapes=shapes,
             dynamic=variable_shapes,
+            dw_builders=dw_builder or {},
         )
         self.optimizer, self.scaler = optimizer, scaler
         self._optimizer = None if optimizer is None else Optimizer(optimizer, self._setup, scaler, max_norm)

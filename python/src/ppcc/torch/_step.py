@@ -317,12 +317,19 @@ class Step:
         gradients = self._output_gradients(action, stash)
         with self._linked.replicated.adding(action, reduces=self._reduces):
             _split.backward(stash.outputs, gradients)
+        if (build := self._linked.dw_builder(action)) is not None:
+            build()()
         self._send_input_gradients(action, stash)
         del self._stashes[self._key(action)]
 
     def _backward_input(self, action: Action) -> None:
         stash = self._stashes[self._key(action)].ready(action)
         gradients = self._output_gradients(action, stash)
+        if (build := self._linked.dw_builder(action)) is not None:
+            _split.backward(stash.outputs, gradients)
+            stash.weights, stash.outputs = build(), ()
+            self._send_input_gradients(action, stash)
+            return
         defers_all = (action.pipe.index, action.stage) in self._linked.has_multi_grad_hook or self._linked.replicated.is_last(action)
         stash.weights = _split.backward_input(stash.received(), stash.outputs, gradients, f"stage {action.stage}", defers_all=defers_all)
         stash.outputs = ()  # Else they would keep the graph.
