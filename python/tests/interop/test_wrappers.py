@@ -22,7 +22,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from ppcc.torch import Runtime, UsageError, StepError, load_torch_runtime
-from ppcc.torch._failures import _abort as end_group
+from ppcc.torch._failures import _abort_gloo as end_group
 from torch import Tensor, nn
 from torch._subclasses import FakeTensor
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
