@@ -568,3 +568,17 @@ def test_evaluation_leaves_frozen_parts_as_they_are() -> None:
     module.norm.train()
     runtime.eval(batch, target=target)
     assert [part.training for part in (module, module.norm, module.drop)] == [False, True, False]
+
+
+def test_a_first_stage_without_gradients_is_refused() -> None:
+    class Checkpointed(Plain):
+        def forward(self, x: Tensor) -> Any:
+            return torch.utils.checkpoint.checkpoint(super().forward, x, use_reentrant=True)
+
+    for source in (GPIPE, SPLIT):
+        with pytest.warns(UserWarning, match="None of the inputs"), pytest.raises(UsageError, match="stage 0 has weights that require gradients"):
+            train(source, stages_of(Checkpointed, Plain))
+        frozen = stages_of(Checkpointed, Plain)
+        frozen[0].requires_grad_(False)
+        train(source, frozen)
+        assert all(gradient is not None for gradient in gradients(frozen[1:]))

@@ -30,7 +30,7 @@ from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
 from ._shapes import TensorInfo, as_tensors, check_real, gradient_placements, structure_of, structured
-from ._unsupported_stages import check_graph
+from ._unsupported_stages import check_graph, check_trains
 
 BACKWARDS = ("B", "I", "W")
 STEP_ACTIONS = (*REDUCES, "STEP", "VALIDATE")
@@ -243,6 +243,8 @@ class Step:
         if stage_key in self._linked.unchecked and torch.is_grad_enabled():
             check_graph(outputs, stash.received(), label, defers_all=self._linked.defers_all(stage_key))  # Its shapes were given or come with messages, or it ran on zeros.
             self._linked.unchecked.discard(stage_key)
+        if torch.is_grad_enabled() and self._linked.program.has_backward:
+            check_trains(outputs, module, label)
         check_real(outputs, label)
         return outputs
 

@@ -167,6 +167,15 @@ def check_graph(outputs: Sequence[Tensor], inputs: Sequence[Any], label: str, *,
             )
 
 
+def check_trains(outputs: Sequence[Tensor], module: nn.Module, label: str) -> None:
+    """Raises UsageError if a backward would reach none of the weights that are to be trained."""
+    if not any(output.requires_grad for output in outputs) and any(weight.requires_grad for weight in module.parameters()):
+        raise UsageError(
+            f"{label} has weights that require gradients, but none of its outputs does: freeze them, or let it compute with them outside of "
+            "no_grad() and of checkpoints with use_reentrant=True, which need an input that requires a gradient"
+        )
+
+
 def check_torch_graph(
     record: ForwardRecord, outputs: Sequence[Tensor], inputs: Sequence[Any], weights: Sequence[nn.Parameter], label: str
 ) -> None:
