@@ -42,7 +42,8 @@ familiesFor(const BuildOptions &options, Session &session,
     auto families = readFamilies(context);
     if (families && families->free != options.free)
       usageError = "--for " + options.free +
-                   ": the input holds programs for all " + families->free;
+                   ": the input holds programs for all " +
+                   printable(families->free);
     else if (!options.request.params.empty())
       usageError = "-D chooses one of the programs of the input, --for all";
     return usageError.empty() ? families : std::nullopt;
