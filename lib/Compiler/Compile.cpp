@@ -5,6 +5,7 @@
 
 #include "Loader.h"
 #include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Parse/Parser.h"
@@ -231,6 +232,9 @@ struct Compilation {
     if (!select(model, *module, schedule->model, selection.model) ||
         !select(cluster, *module, schedule->cluster, selection.cluster))
       return false;
+    if (selection.model)
+      selection.units =
+          Units::in(leadingComment(sources.text(selection.model->source)));
     for (const sema::Owner &owner : ownersOf(selection))
       for (const sema::ScheduleParam &param : owner.declaration->params)
         compiled.params.push_back(textOf(param, owner));

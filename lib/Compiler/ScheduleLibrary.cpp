@@ -4,7 +4,7 @@
 
 using namespace ppcc;
 
-std::string LibraryFile::summary() const {
+std::string ppcc::leadingComment(StringRef text) {
   std::string summary;
   for (StringRef rest = text; rest.consume_front("//");) {
     auto [line, after] = rest.split('\n');

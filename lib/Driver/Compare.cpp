@@ -32,7 +32,7 @@ struct Row {
   std::string input, schedule;
   std::vector<ProgramParam> params;
   Time makespan;
-  std::vector<std::string> metrics;
+  std::vector<std::string> metrics, shown; ///< For programs, and for people.
   std::optional<bool> fits; ///< The limits of all ranks, if there are any.
 };
 constexpr const char *metricNames[] = {
@@ -178,18 +178,31 @@ struct Comparison {
     size_t microbatches = 0; // Slices together are one.
     for (const Pipe &pipe : program.pipes())
       microbatches += pipe.numMicrobatches / pipe.slices;
+    busy /= std::max<size_t>(microbatches * program.numRanks(), 1);
+    auto figures = [&](auto time, auto amountOf, auto rate) {
+      return std::vector<std::string>{timed->transport,
+                                      time(report.makespan),
+                                      time(report.bound),
+                                      rate(report.bubbleRate),
+                                      rate(report.globalBubbleRate),
+                                      std::to_string(activations),
+                                      amountOf(memory),
+                                      std::to_string(report.messages),
+                                      time(static_cast<Time>(busy))};
+    };
+    const Units &units = program.units();
     rows.push_back(
         {input,
          program.params().empty() ? input : program.name(),
          program.params(),
          report.makespan,
-         {timed->transport, cost::format(report.makespan),
-          cost::format(report.bound), cost::format(report.bubbleRate.value),
-          cost::format(report.globalBubbleRate.value),
-          std::to_string(activations), amount::format(memory),
-          std::to_string(report.messages),
-          cost::format(static_cast<Time>(
-              busy / std::max<size_t>(microbatches * program.numRanks(), 1)))},
+         figures(cost::format, amount::format,
+                 [](Rate rate) { return cost::format(rate.value); }),
+         figures([&](Time time) { return units.time(time); },
+                 [&](decimal::Sum amount) { return units.memory(amount); },
+                 [](Rate rate) {
+                   return fmt::format("{:.1f} %", double(rate.value) / 1e7);
+                 }),
          fits});
     return true;
   }
@@ -255,7 +268,8 @@ std::vector<std::string> shownParams(const CompareOptions &options,
   return shown;
 }
 
-TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
+TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows,
+                  std::vector<std::string> Row::*figures) {
   std::vector<std::string> params = shownParams(options, rows);
   std::vector<std::string> columns = {"schedule"};
   llvm::append_range(columns, params);
@@ -271,7 +285,7 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows) {
       auto *param = findBy(row.params, name, &ProgramParam::name);
       cells.push_back(param ? param->value : "");
     }
-    llvm::append_range(cells, row.metrics);
+    llvm::append_range(cells, row.*figures);
     if (hasLimits)
       cells.push_back(!row.fits ? "" : *row.fits ? "yes" : "no");
     table.add(std::move(cells));
@@ -351,7 +365,7 @@ int ppcc::runCompare(const Invocation &call) {
     if (options.format == "json")
       return printJson(comparison.rows, s);
     bool isCsv = options.format == "csv";
-    tableOf(options, comparison.rows)
+    tableOf(options, comparison.rows, isCsv ? &Row::metrics : &Row::shown)
         .print(s, isCsv                          ? TableStyle::Csv
                   : options.format == "markdown" ? TableStyle::Markdown
                                                  : TableStyle::Text);

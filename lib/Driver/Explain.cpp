@@ -11,7 +11,7 @@ static void putMetrics(const ProvenRange &range, JsonFields &fields) {
     return range.metrics ? std::optional(formula) : std::nullopt;
   };
   putFormula(fields, "work", metrics.work);
-  putFormula(fields, "bubble", metrics.bubble);
+  putFormula(fields, "idle", metrics.bubble);
   putFormula(fields, "activations", metrics.activations);
   putFormula(fields, "memory", metrics.memory);
   putFormula(fields, "messages", known(metrics.messages));
@@ -36,19 +36,21 @@ static void writeTable(const ProveOptions &options, const Proof &proof,
       cells.erase(cells.begin() + 4);
     return cells;
   };
-  TextTable table(shown({free.str(), "makespan", "bubble", "activations",
+  TextTable table(shown({free.str(), "makespan", "idle time", "activations",
                          "memory", "messages", "bytes", "limited by"}));
-  for (const ProvenRange &range : proof.ranges) {
+  auto text = [&](const std::optional<Formula> &formula, Quantity quantity) {
+    return formulaText(formula, free, quantity, proof.units);
+  };
+  for (const auto &[numbers, range] : linesOf(proof.ranges, free)) {
     if (range.verdict == Verdict::Excluded)
       continue;
     const Metrics none, &metrics = range.metrics ? *range.metrics : none;
-    table.add(shown({numbersText(range.from, range.modulus, range.to),
-                     formulaText(range.makespan, free),
-                     formulaText(metrics.bubble, free),
-                     formulaText(metrics.activations, free),
-                     formulaText(metrics.memory, free),
+    table.add(shown({numbers, text(range.makespan, Quantity::Time),
+                     text(metrics.bubble, Quantity::Time),
+                     text(metrics.activations, Quantity::Count),
+                     text(metrics.memory, Quantity::Memory),
                      range.metrics ? metrics.messages.text(free) : "",
-                     formulaText(metrics.bytes, free),
+                     text(metrics.bytes, Quantity::Memory),
                      range.verdict == Verdict::Valid
                          ? llvm::join(metrics.bottleneck, ", ")
                          : verdictName(range.verdict).str() + ": " +

@@ -31,8 +31,20 @@ int writeEvery(const ProveOptions &options, const ProveRequest &request,
 /// `3, 7, ..`, `5 .. 9`.
 std::string numbersText(int64_t from, int64_t modulus,
                         std::optional<int64_t> to);
-/// `3 M + 9`, or `at most 3 M + 9`; nothing for none.
-std::string formulaText(const std::optional<Formula> &formula, StringRef free);
+/// What is said of some numbers, in one line.
+struct RangeLine {
+  std::string numbers; ///< `13 ..`, `even M >= 16`.
+  ProvenRange said;
+};
+/// The ranges in few lines: what follows one formula is one, even where it was
+/// proven number by number.
+std::vector<RangeLine> linesOf(ArrayRef<ProvenRange> ranges, StringRef free);
+/// `3 M + 9`, or `at most 3 M + 9`; nothing for none. Of a time or an amount,
+/// with its unit.
+enum class Quantity { Count, Time, Memory };
+std::string formulaText(const std::optional<Formula> &formula, StringRef free,
+                        Quantity quantity = Quantity::Count,
+                        const Units &units = {});
 /// The reason of a range with its place.
 template <class Range>
 std::string reasonText(const Range &range, const SourceManager &sources) {

@@ -127,17 +127,18 @@ void printText(const SynthesisResult &found, Objective objective,
                            numbersText(range.from, range.modulus, range.to));
     err << fmt::format("at M = {}: ", found.reportedM);
   }
-  err << (isSpan ? "longest span " : "makespan ") << cost::format(found.value);
+  Units units = Units::in(found.text); // In the comment at its top.
+  err << (isSpan ? "longest span " : "makespan ") << units.time(found.value);
   if (isSpan)
-    err << " (makespan " << cost::format(found.makespan) << ")";
+    err << " (makespan " << units.time(found.makespan) << ")";
   if (found.isOptimal())
     err << " (optimal). Lower bound: ";
   else
     err << fmt::format(", at most {:.2f} % above the optimum. Lower bound {}: ",
                        gapOf(found.value, found.bound) / 1e7,
-                       cost::format(found.bound.time));
-  err << found.bound.why() << '\n'
-      << "peak memory " << amount::format(*llvm::max_element(found.peakMemory))
+                       units.time(found.bound.time));
+  err << found.bound.why(units) << '\n'
+      << "peak memory " << units.memory(*llvm::max_element(found.peakMemory))
       << fmt::format("; simulated {} orders in {:.3f} s\n", found.evaluations,
                      found.seconds);
 }

@@ -50,6 +50,8 @@ struct ReportText {
   const Report &report = input.report;
   const Findings &findings = input.findings;
 
+  const Units &units = program.units();
+
   void print() {
     printHead();
     printFindings();
@@ -72,7 +74,7 @@ struct ReportText {
       out << ", on " << transport << " (" << input.transport.runtimes << ")";
     out << fmt::format(
         "\n\n"
-        "makespan     {}\n"
+        "makespan     {}{}\n"
         "bound        {} (this order by data dependences alone; the "
         "makespan is {} above it)\n"
         "resources    {} (lower bound of every order; the makespan is {} "
@@ -80,11 +82,12 @@ struct ReportText {
         "             {}\n"
         "bubble       {} of the longest span\n"
         "             {} of the makespan\n\n",
-        cost::format(report.makespan), cost::format(report.bound),
+        units.time(report.makespan), units.ofTime.empty() ? " units" : "",
+        units.time(report.bound),
         percent(share(report.makespan - report.bound, report.bound)),
-        cost::format(report.resources.time),
+        units.time(report.resources.time),
         percent({gapOf(report.makespan, report.resources)}),
-        report.resources.why(), percent(report.bubbleRate),
+        report.resources.why(units), percent(report.bubbleRate),
         percent(report.globalBubbleRate));
   }
 
@@ -108,10 +111,10 @@ struct ReportText {
               ? fmt::format("rank {} is never idle", *ranks.begin())
               : fmt::format("ranks {} wait for each other",
                             fmt::join(ranks, ", ")),
-          fmt::join(cells, " "), cost::format(steadyState->period),
+          fmt::join(cells, " "), units.time(steadyState->period),
           plural(steadyState->microbatches, "microbatch"));
       if (steadyState->messages != 0)
-        out << ", " << cost::format(steadyState->messages) << " of it messages";
+        out << ", " << units.time(steadyState->messages) << " of it messages";
       out << '\n';
     }
     const IdleTime &idle = findings.idle;
@@ -119,7 +122,7 @@ struct ReportText {
     StringRef before = "idle time    ";
     auto printIdle = [&](Time time, StringRef words) {
       if (time != 0)
-        out << std::exchange(before, "             ") << cost::format(time)
+        out << std::exchange(before, "             ") << units.time(time)
             << " (" << percent(share(time, all)) << ") " << words << '\n';
     };
     printIdle(idle.ramp,
@@ -133,8 +136,8 @@ struct ReportText {
     auto printGain = [&](Time less, StringRef words) {
       if (less > 0)
         out << std::exchange(before, "             ") << words
-            << cost::format(less) << " ("
-            << percent(share(less, report.makespan)) << ")\n";
+            << units.time(less) << " (" << percent(share(less, report.makespan))
+            << ")\n";
     };
     if (findings.withoutMessages)
       printGain(report.makespan - *findings.withoutMessages,
@@ -143,13 +146,13 @@ struct ReportText {
               "another order of messages, or more queues: at most ");
     printGain(report.makespan - report.resources.time,
               "another order of actions (`ppcc synthesize`): at most ");
-    const MemoryCost &memory = findings.memory;
+    const MemoryCost &cost = findings.memory;
     // Both are about a bound: a gain that is possible, not one that is sure.
-    printGain(memory.oneMore, fmt::format("memory for one more activation ({}) "
-                                          "on rank {}: lowers the bound by ",
-                                          amount::format(memory.activation),
-                                          memory.rank.value));
-    printGain(memory.limits, "no memory limits: lowers the bound by ");
+    printGain(cost.oneMore,
+              fmt::format("memory for one more activation ({}) "
+                          "on rank {}: lowers the bound by ",
+                          units.memory(cost.activation), cost.rank.value));
+    printGain(cost.limits, "no memory limits: lowers the bound by ");
     out << '\n';
   }
 
@@ -162,19 +165,19 @@ struct ReportText {
       columns.push_back("limit");
     TextTable table(columns);
     for (auto [rank, figures] : llvm::enumerate(report.ranks)) {
-      const MemoryPeak &memory = figures.memory;
+      const MemoryPeak &peak = figures.memory;
       std::vector<std::string> cells = {
           fmt::format("{}", rank),
-          cost::format(figures.times.busy),
-          cost::format(figures.times.span()),
-          cost::format(figures.times.span() - figures.times.busy),
-          fmt::format("{}", memory.activations),
-          amount::format(memory.memory),
-          cost::format(memory.at),
-          memory.row ? cell(program, *memory.row) : "",
-          amount::format(memory.last)};
+          units.time(figures.times.busy),
+          units.time(figures.times.span()),
+          units.time(figures.times.span() - figures.times.busy),
+          fmt::format("{}", peak.activations),
+          units.memory(peak.memory),
+          units.time(peak.at),
+          peak.row ? cell(program, *peak.row) : "",
+          units.memory(peak.last)};
       if (hasLimit)
-        cells.push_back(amount::format(*figures.memoryLimit));
+        cells.push_back(units.memory(*figures.memoryLimit));
       table.add(std::move(cells));
     }
     table.print(out);
@@ -196,13 +199,13 @@ struct ReportText {
       return a.second > b.second;
     });
     constexpr size_t maxShown = 12;
-    out << "\ntime without work, of all ranks: " << cost::format(all) << '\n';
+    out << "\nidle time of all ranks: " << units.time(all) << '\n';
     static constexpr StringRef causes[] = {"", "messages",
                                            "nothing: the rank has finished",
                                            "actions on other lanes"};
     TextTable table({"time", "share", "phase", "waiting for"});
     for (auto [key, time] : ArrayRef(order).take_front(maxShown))
-      table.add({cost::format(time), percent(share(time, all)),
+      table.add({units.time(time), percent(share(time, all)),
                  program.phases()[key.phase.value], causeName(key, causes)});
     table.print(out);
     if (order.size() > maxShown)
@@ -213,8 +216,8 @@ struct ReportText {
     Time communication = 0;
     for (const PathSegment &segment : report.criticalPath)
       communication += segment.communication;
-    out << "\ncritical path: " << cost::format(report.makespan - communication)
-        << " of actions, " << cost::format(communication) << " of messages\n";
+    out << "\ncritical path: " << units.time(report.makespan - communication)
+        << " of actions, " << units.time(communication) << " of messages\n";
     TextTable table({"from", "to", "rank", "rows", "actions"});
     constexpr size_t maxShown = 16;
     size_t count = report.criticalPath.size();
@@ -228,7 +231,7 @@ struct ReportText {
       if (segment.rows > 1)
         actions += fmt::format("{}{}", segment.rows > 2 ? " ... " : " ",
                                cell(program, segment.last));
-      table.add({cost::format(segment.begin), cost::format(segment.end),
+      table.add({units.time(segment.begin), units.time(segment.end),
                  fmt::format("{}", segment.rank.value),
                  fmt::format("{}", segment.rows), actions});
     }
@@ -266,6 +269,11 @@ struct ReportJson {
     });
     fields("transport", transport);
     fields("runtimes", transport == "none" ? "" : input.transport.runtimes);
+    if (const Units &units = program.units(); !units.ofTime.empty()) {
+      fields("time_unit", units.ofTime);
+      if (units.inBytes)
+        fields("memory_unit", "bytes");
+    }
     fields("actions", report.actions);
     fields("messages", report.messages);
     time(fields, "makespan", report.makespan);

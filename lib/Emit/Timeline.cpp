@@ -218,8 +218,8 @@ struct Timeline {
                                       maxMemory)]);
     auto limit = curve->model().limitOf(rank);
     writer.put(fmt::format(
-        " at most {}{}\n", amount::format(Amount(curve->peak(rank).memory)),
-        limit ? " of " + amount::format(*limit) : std::string()));
+        " at most {}{}\n", program.units().memory(curve->peak(rank).memory),
+        limit ? " of " + program.units().memory(*limit) : std::string()));
   }
 
   /// Writes the first `lines` of the canvas, with the names of their lanes if
@@ -413,7 +413,7 @@ struct Timeline {
   std::string columnTime() const {
     Time span = picture.to - picture.from;
     if (span % Time(columns) == 0)
-      return cost::format(span / Time(columns));
+      return program.units().time(span / Time(columns));
     return fmt::format("{:.3g}", double(span) / double(columns) / cost::unit);
   }
 };

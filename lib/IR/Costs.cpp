@@ -27,6 +27,74 @@ std::string amount::format(decimal::Sum amount) {
   return decimal::format(amount, scale.places);
 }
 
+namespace {
+
+struct UnitStep {
+  StringRef name;
+  double size;
+};
+constexpr UnitStep timeSteps[] = {
+    {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+constexpr UnitStep memorySteps[] = {{"TiB", 1ull << 40},
+                                    {"GiB", 1ull << 30},
+                                    {"MiB", 1ull << 20},
+                                    {"KiB", 1ull << 10},
+                                    {"B", 1}};
+
+/// Of the largest step that it is, or rounds to, one of.
+std::string inSteps(double value, ArrayRef<UnitStep> steps) {
+  if (value == 0)
+    return "0";
+  auto isEnough = [&](const UnitStep &step) {
+    return std::abs(value) >= 0.9995 * step.size;
+  };
+  const UnitStep *step = llvm::find_if(steps, isEnough);
+  step -= step == steps.end();
+  value /= step->size;
+  double size = std::abs(value);
+  return fmt::format("{:.{}f} {}", value,
+                     size >= 99.95   ? 0
+                     : size >= 9.995 ? 1
+                                     : 2,
+                     step->name);
+}
+
+/// Six digits, and all of a whole number.
+std::string rounded(decimal::Sum value, unsigned places) {
+  std::string exact = decimal::format(value, places);
+  if (StringRef(exact).trim("-0.").size() <= 7 ||
+      !StringRef(exact).contains('.'))
+    return exact;
+  double number = static_cast<double>(value) / std::pow(10, places);
+  return std::abs(number) < 1e6 ? fmt::format("{:.6g}", number)
+                                : fmt::format("{:.0f}", number);
+}
+
+} // namespace
+
+Units Units::in(StringRef comment) {
+  Units units;
+  StringRef word = comment.split("imes in ").second.take_while(llvm::isAlpha);
+  for (const UnitStep &step : timeSteps)
+    if (step.name == word)
+      units.ofTime = step.name;
+  units.inBytes = comment.contains("emory in bytes");
+  return units;
+}
+
+std::string Units::time(decimal::Sum value) const {
+  auto *step = findBy(timeSteps, ofTime, &UnitStep::name);
+  return step ? inSteps(static_cast<double>(value) / cost::unit * step->size,
+                        timeSteps)
+              : rounded(value, cost::scale.places);
+}
+
+std::string Units::memory(decimal::Sum value) const {
+  return inBytes
+             ? inSteps(static_cast<double>(value) / amount::unit, memorySteps)
+             : rounded(value, amount::scale.places);
+}
+
 // ---- The table ----
 
 namespace {

@@ -138,6 +138,7 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   Head &head = instance.program;
   head.name = schedule.decl->name.text.str();
   head.kinds = module.kinds;
+  head.units = selection.units;
   size_t before = diags.errorCount();
   takeLayout(selection.model, layout, context);
   evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});

@@ -31,10 +31,13 @@ void TextTable::print(raw_ostream &out, TableStyle style) const {
     out << llvm::join(llvm::map_range(row, csvCell), ",") << '\n';
 }
 
-/// Numbers, perhaps with a sign for percent, stand at the right of their
-/// column, all else at its left.
+/// Numbers, perhaps with a sign for percent or a unit, stand at the right of
+/// their column, all else at its left.
 static bool isNumeric(StringRef cell) {
-  cell.consume_back(" %");
+  for (StringRef unit :
+       {" %", " s", " ms", " us", " ns", " TiB", " GiB", " MiB", " KiB", " B"})
+    if (cell.consume_back(unit))
+      break;
   cell.consume_front("-");
   return !cell.empty() && llvm::all_of(cell, [](char c) {
     return llvm::isDigit(c) || c == '.';

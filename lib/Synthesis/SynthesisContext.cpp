@@ -359,15 +359,19 @@ Compiled SynthesisContext::compileText(const std::string &text, Session &to,
 
 std::string SynthesisContext::commentOf(const SynthesisResult &result) const {
   bool isSpan = userRequest.objective == Objective::Span;
+  const Units &units = program.units();
   std::string figures = fmt::format(
       "{}{}{} {}, bound {}, gap {:.2f} %",
       result.compiled.program.firstMessage() ? "" : "Without messages: ",
       result.proof ? fmt::format("At M = {}: ", result.reportedM) : "",
-      isSpan ? "Longest span" : "Makespan", cost::format(result.value),
-      cost::format(result.bound.time), gapOf(result.value, result.bound) / 1e7);
+      isSpan ? "Longest span" : "Makespan", units.time(result.value),
+      units.time(result.bound.time), gapOf(result.value, result.bound) / 1e7);
   std::vector<std::string> lines{"Made by `ppcc synthesize`. " + figures +
                                      (result.isOptimal() ? " (optimal)." : "."),
-                                 "The bound: " + result.bound.why() + "."};
+                                 "The bound: " + result.bound.why(units) + "."};
+  if (!units.ofTime.empty())
+    lines.push_back(fmt::format("Times in {}{}.", units.ofTime,
+                                units.inBytes ? ", memory in bytes" : ""));
   if (result.proof)
     lines.push_back(fmt::format("Proven for every M >= {} on {}.",
                                 result.minMicrobatches,

@@ -20,8 +20,8 @@ std::string heldText(const Program &program, ArrayRef<HeldMemory> held) {
                         : fmt::format("{} microbatches, {} to {}", part.count,
                                       part.first, part.last);
     texts.push_back(fmt::format("{} by stage {}{} ({})",
-                                amount::format(part.amount), part.stage.value,
-                                pipe, microbatches));
+                                program.units().memory(part.amount),
+                                part.stage.value, pipe, microbatches));
   }
   if (held.size() > maxShown)
     texts.push_back(fmt::format("and {} more stages", held.size() - maxShown));
@@ -47,10 +47,10 @@ struct RestoreChecker : ProgramCheck {
 
   /// Whether something was reported.
   bool compare(ActionId row, const Action &whole, Amount taken, Amount all) {
-    std::string has = amount::format(all);
+    std::string has = program.units().memory(all);
     if (taken > std::max<Amount>(all, 0))
-      report<diag::RestoresTooMuch>(row, cell(row), amount::format(taken),
-                                    cell(whole), has);
+      report<diag::RestoresTooMuch>(
+          row, cell(row), program.units().memory(taken), cell(whole), has);
     else if (taken <= 0 && all > 0)
       report<diag::RestoresNothing>(row, cell(row), has, cell(whole));
     else if (taken == all && all > 0 && model.areAmountsGiven())
@@ -73,6 +73,15 @@ struct MemoryChecker : ProgramCheck {
         checkRank(rank);
   }
 
+  /// As much as a limit, when rounded, is more by an amount that is shown.
+  std::string amountAbove(decimal::Sum held, Amount limit) const {
+    const Units &units = program.units();
+    std::string text = units.memory(held);
+    return text != units.memory(limit)
+               ? text
+               : text + " and " + units.memory(held - limit);
+  }
+
   /// Reports the ranks for which what their stages hold at rest is too much.
   void checkStaticMemory() {
     std::vector<RankId> over;
@@ -83,8 +92,8 @@ struct MemoryChecker : ProgramCheck {
       return;
     auto builder = context.diags.report<diag::StaticMemoryExceeded>(
         Location(program.name()), over.front().value,
-        amount::format(model.staticOf(over.front())),
-        amount::format(*model.limitOf(over.front())));
+        amountAbove(model.staticOf(over.front()), *model.limitOf(over.front())),
+        program.units().memory(*model.limitOf(over.front())));
     if (over.size() > 1)
       builder.note({}, "and so {} {}",
                    over.size() == 2 ? "does rank" : "do ranks",
@@ -105,13 +114,14 @@ struct MemoryChecker : ProgramCheck {
     });
     if (!over)
       return;
-    report<diag::MemoryExceeded>(over->row, rank.value,
-                                 amount::format(over->memory),
-                                 cost::format(over->at), amount::format(limit))
+    report<diag::MemoryExceeded>(
+        over->row, rank.value, amountAbove(over->memory, limit),
+        program.units().time(over->at), program.units().memory(limit))
         .note({}, "`{}` takes the last of it; held then: {}{}", cell(over->row),
               heldText(program, curve.held(rank)),
-              staticMemory == 0 ? ""
-                                : ", static " + amount::format(staticMemory));
+              staticMemory == 0
+                  ? ""
+                  : ", static " + program.units().memory(staticMemory));
   }
 
   MemoryCurve curve{program, run};

@@ -1,8 +1,8 @@
 // RUN: not ppcc prove %s | FileCheck %s
 // Rank 0 waits for a gradient before the forward that it comes from, for each third M.
-// CHECK: {{^}}3 invalid {{.*}}cycle.pp:[[#@LINE+10]]:{{.*}} wait
-// CHECK: .. invalid {{.*}} ranks 0, 1 wait in a cycle
-// CHECK: .. valid 3 M + 3{{$}}
+// CHECK: {{^}}M % 3 = 1, 2 valid 3 M + 3{{$}}
+// CHECK: {{^}}3, 6 invalid {{.*}}cycle.pp:[[#@LINE+9]]:{{.*}} wait
+// CHECK: {{^}}M % 3 = 0, M >= 9 invalid {{.*}} ranks 0, 1 wait in a cycle
 // CHECK: cycle is not proven for every M that it admits
 schedule cycle(M: int = 8) {
   ranks 2;

@@ -1,6 +1,6 @@
 // Two pipes of half of the microbatches each: what ranks hold differs between odd and even M.
 // RUN: not ppcc prove %s | FileCheck %s
-// CHECK: {{^}}9 .. valid 3 M + 5{{$}}
+// CHECK: {{^}}2 .. valid 3 M + 5{{$}}
 schedule s(P: int >= 1 = 2, M: int >= 1 = 8) {
   ranks P;
   let H = (M + 1) / 2;

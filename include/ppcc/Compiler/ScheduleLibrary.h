@@ -5,13 +5,16 @@
 
 namespace ppcc {
 
+/// The comment at the top of a file.
+std::string leadingComment(StringRef text);
+
 /// A file of the library.
 struct LibraryFile {
   StringRef name; ///< `dualpipe.pp`.
   StringRef text;
 
   /// The comment at its top.
-  std::string summary() const;
+  std::string summary() const { return leadingComment(text); }
   /// By which it is known: the name of the file without its extension, and
   /// those that the comment ends with: `Alias: NAME, NAME.`
   std::vector<std::string> names() const;

@@ -41,6 +41,20 @@ inline constexpr decimal::Scale scale{6, max};
 std::string format(decimal::Sum amount);
 } // namespace amount
 
+/// What times and amounts are in, for people: where the file of a model says so
+/// in the comment at its top, as in `Times in ms, memory in bytes.`
+struct Units {
+  StringRef ofTime = {}; ///< `s`, `ms`, `us`, or empty.
+  bool inBytes = false;
+
+  static Units in(StringRef comment);
+
+  /// `2.10 s`, `62.4 ms`: three digits; six where there is no unit.
+  std::string time(decimal::Sum value) const;
+  /// `111 GiB`, likewise.
+  std::string memory(decimal::Sum value) const;
+};
+
 namespace scaling {
 inline constexpr int64_t unit = 1'000'000'000;
 inline constexpr int64_t max = 1'000'000 * unit;

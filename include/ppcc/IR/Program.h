@@ -57,6 +57,7 @@ public:
   bool hasBackward() const { return head().hasBackward; }
   const KindTable &kinds() const { return head().kinds; }
   const CostModel &costs() const { return head().costs; }
+  const Units &units() const { return head().units; }
   const std::vector<std::string> &stageLayers() const {
     return head().stageLayers;
   }

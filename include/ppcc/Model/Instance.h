@@ -25,6 +25,7 @@ struct Limits {
 struct Selection {
   const Schedule *schedule = nullptr;
   const Section *model = nullptr, *cluster = nullptr;
+  Units units = {}; ///< Those of the model.
 };
 
 /// Who has parameters: `schedule`, `model` or `cluster`.

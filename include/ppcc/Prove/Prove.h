@@ -55,6 +55,7 @@ struct Proof {
   std::string schedule;
   std::vector<ProgramParam> params; ///< Other than the free one.
   std::vector<std::string> transports;
+  Units units;                     ///< Of times and memory.
   std::vector<ProvenRange> ranges; ///< In the order of their first numbers.
   /// The same, where evidence is asked for, each as it was proven: remainders
   /// of which one thing is said are not joined.

@@ -298,8 +298,8 @@ private:
 
 } // namespace
 
-std::string ResourceBound::why() const {
-  auto time = [](Time value) { return cost::format(value); };
+std::string ResourceBound::why(const Units &units) const {
+  auto time = [&](Time value) { return units.time(value); };
   std::string text = fmt::format("rank {} ", rank.value);
   if (kind == Kind::MemoryTime)
     return text + fmt::format("starts at {} and needs {} for all microbatches "

@@ -141,7 +141,7 @@ class Profile:
         groups = {name: number for number, name in enumerate(options.groups.split(","), 1)}
         self.match, self.mnemonics = match, mnemonics
         self.kind_group, self.stage_group = groups["kind"], groups.get("stage")
-        self.unit = UNITS[options.unit]
+        self.unit, self.unit_name = UNITS[options.unit], options.unit
         self.times: dict[str, Times] = defaultdict(lambda: defaultdict(list))
         self.messages: dict[tuple[str, int, int, int], Message] = defaultdict(lambda: Message([], []))
 
@@ -239,7 +239,7 @@ class Profile:
 
     def model(self) -> str:
         """Each stage that was measured is a layer, so that others can be cut from them."""
-        lines = ["// What was measured, by the medians.", "model measured() {"]
+        lines = [f"// What was measured, by the medians. Times in {self.unit_name}.", "model measured() {"]
         for stage in range(self.num_stages()):
             costs = " ".join(
                 f"cost {kind} = {self.median(self.times[kind][stage])};" for kind in self.kinds() if stage in self.times[kind]

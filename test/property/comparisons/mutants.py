@@ -8,7 +8,7 @@ from comparisons.proofs import judge, messages
 from generate import for_all, of_library, rules
 from tools import diagnostic_codes
 
-COVERAGE = {"valid": 5, "invalid": 2, "makespan": 5, "work": 5, "memory": 5, "bubble": 5, "activations": 5, "messages": 5}
+COVERAGE = {"valid": 5, "invalid": 2, "makespan": 5, "work": 5, "memory": 5, "idle": 5, "activations": 5, "messages": 5}
 TRANSPORTS = "stream rendezvous data buffered buffered:1 buffered:2 stream-per-peer stream-per-edge posted".split()
 
 
@@ -52,7 +52,7 @@ def instance(tools, given, more, transports, m):
     figures = {"work": work, "messages": report["messages"], "memory": max(held),
                "activations": max(rank["peak_activations"] for rank in report["ranks"])}
     if not (by_data and "--with=release" in given):  # A release follows messages.
-        figures |= {"makespan": makespan, "bubble": len(held) * makespan - work}
+        figures |= {"makespan": makespan, "idle": len(held) * makespan - work}
     sizes = [option for option in given if str(option).startswith("--cost=bytes=")]
     if len(sizes) == 1 and "scale" not in (tools.folder / "mutant.pp").read_text():
         figures["bytes"] = Fraction(sizes[0].rsplit("=", 1)[1]) * report["messages"]

@@ -12,7 +12,7 @@ from oracle.run import row_times
 from program_json import from_json
 from tools import diagnostic_codes, expect, expect_equal
 
-COVERAGE = {"valid": 2, "invalid": 8, "makespan": 2, "memory": 2, "bubble": 2, "activations": 2, "messages": 2, "held": 400}
+COVERAGE = {"valid": 2, "invalid": 8, "makespan": 2, "memory": 2, "idle": 2, "activations": 2, "messages": 2, "held": 400}
 TRANSPORTS = ["data", "data", "stream", "rendezvous", "buffered", "buffered:2", "posted", "stream-per-peer", "stream-per-edge"]
 
 
@@ -125,6 +125,6 @@ def figures(rows, times, costs, memory, held):
     makespan = rates(rows, times, costs)[0]
     work = sum(busy for _, _, busy in spans(rows, times, costs))
     sends = messages_of(rows.head)
-    return {"makespan": makespan, "work": work, "bubble": makespan * rows.head.ranks - work, "messages": len(sends),
+    return {"makespan": makespan, "work": work, "idle": makespan * rows.head.ranks - work, "messages": len(sends),
             "bytes": sum(costs.size(*send[1:]) for send in sends),
             "activations": max(memory.peak_activations(rank) for rank in range(rows.head.ranks)), "memory": max(held)}

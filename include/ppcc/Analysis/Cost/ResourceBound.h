@@ -34,7 +34,7 @@ struct ResourceBound {
   uint64_t rounds = 0, inRound = 0; ///< Of Kind::Rounds.
 
   /// The argument in a sentence.
-  std::string why() const;
+  std::string why(const Units &units = {}) const;
 };
 
 /// When the parts of a microbatch begin by stage, at the earliest: when it is
