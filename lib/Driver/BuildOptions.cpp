@@ -229,6 +229,8 @@ void ppcc::declareCheck(OptionParser &parser, BuildOptions &options) {
   options.check = true;
   options.hasEmitOption = false;
   addInput(parser, options, /*isRequired=*/true);
+  parser.choice("--format", "The format of what is said of a good program",
+                {{"text", false}, {"json", true}}, options.asJson);
   addTimeline(parser, options);
   addCommonOptions(parser, options);
   addConsoleOptions(parser, options);

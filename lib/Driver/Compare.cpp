@@ -294,7 +294,7 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows,
 }
 
 /// Figures are numbers, but for the transport.
-void printJson(ArrayRef<Row> rows, raw_ostream &out) {
+void printJson(ArrayRef<Row> rows, bool isPerRank, raw_ostream &out) {
   auto put = [](JsonFields &fields, const Row &row) {
     fields("schedule", row.schedule);
     fields.object("params", [&](JsonFields &of) { putParams(of, row.params); });
@@ -308,13 +308,14 @@ void printJson(ArrayRef<Row> rows, raw_ostream &out) {
       fields("fits", *row.fits);
   };
   Writer writer(out);
-  writer.lines(
-      rows,
-      [&](const Row &row) {
-        writer.object([&](JsonFields &fields) { put(fields, row); },
-                      {.indent = 2});
+  writer.object(
+      [&](JsonFields &fields) {
+        fields("format", "ppcc.comparison");
+        fields("version", 1);
+        fields("work_of", isPerRank ? "rank" : "stage");
+        fields.objects("rows", rows, put);
       },
-      0);
+      indentedJson);
   writer.put('\n');
 }
 
@@ -363,7 +364,7 @@ int ppcc::runCompare(const Invocation &call) {
                std::pair(!b.fits.value_or(true), b.makespan);
       });
     if (options.format == "json")
-      return printJson(comparison.rows, s);
+      return printJson(comparison.rows, options.request.costs.perRank, s);
     bool isCsv = options.format == "csv";
     tableOf(options, comparison.rows, isCsv ? &Row::metrics : &Row::shown)
         .print(s, isCsv                          ? TableStyle::Csv

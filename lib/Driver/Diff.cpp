@@ -120,6 +120,8 @@ struct Difference {
                     return rank.differsInOrderOnly;
                   });
     auto put = [&](JsonFields &fields) {
+      fields("format", "ppcc.diff");
+      fields("version", 1);
       fields("equal", isSame && ranks.empty());
       fields("same_work", isSame);
       fields.values("ranks",

@@ -8,6 +8,7 @@
 #include "ppcc/Compiler/PassRegistry.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Emit/Writer.h"
 #include "ppcc/Support/Printable.h"
 
 using namespace ppcc;
@@ -90,7 +91,25 @@ static void listParams(ArrayRef<ParameterText> params, raw_ostream &out) {
 }
 
 /// What `ppcc check` says of a good program.
-static void printVerdict(const Program &program, raw_ostream &out) {
+static void printVerdict(const Program &program, bool asJson,
+                         raw_ostream &out) {
+  if (asJson) {
+    Writer writer(out);
+    writer.object(
+        [&](JsonFields &fields) {
+          fields("format", "ppcc.check");
+          fields("version", 1);
+          fields("schedule", program.name());
+          fields.object("params", [&](JsonFields &of) {
+            putParams(of, program.params());
+          });
+          fields("ranks", program.numRanks());
+          fields.values("transports", program.provenUnder());
+        },
+        indentedJson);
+    writer.put('\n');
+    return;
+  }
   bool isProven = !program.provenUnder().empty();
   out << fmt::format("{}: valid on {} ranks; {}\n", printable(program.name()),
                      program.numRanks(),
@@ -115,7 +134,7 @@ static int compileOnce(BuildOptions options, const Invocation &call) {
   else if (code == Success && (!options.check || options.timeline))
     code = compiled.times.measure("emit", [&] { return writer.write(); });
   if (code == Success && options.command == "ppcc check")
-    printVerdict(compiled.program, call.out);
+    printVerdict(compiled.program, options.asJson, call.out);
   if (options.request.passes.instrumentation.timePasses)
     compiled.times.print(call.err);
   return code;

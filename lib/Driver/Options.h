@@ -25,6 +25,7 @@ struct BuildOptions : Options {
   bool noFamilies =
       false; ///< Even where many microbatches are a known family's.
   bool watch = false;
+  bool asJson = false; ///< What `check` says.
   bool listSchedules = false, listPasses = false, listDiagnostics = false;
 
   bool lists() const { return listSchedules || listPasses || listDiagnostics; }

@@ -326,6 +326,9 @@ int ppcc::runServe(const Invocation &call) {
   if (options.request.input == "-")
     return parser.usageError(
         "a file is to change, which standard input does not");
+  if (!call.files->exists(options.request.input) &&
+      !consoleSession(call, options.console)->open(options.request.input))
+    return Errors;
   HttpServer server;
   if (llvm::Error error = server.listen(port))
     return parser.usageError(llvm::toString(std::move(error)));

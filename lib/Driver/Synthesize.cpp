@@ -72,6 +72,8 @@ private:
 };
 
 void putResult(const SynthesisResult &found, JsonFields &fields) {
+  fields("format", "ppcc.synthesis");
+  fields("version", 1);
   fields.raw("makespan", cost::format(found.makespan));
   fields.raw("span", cost::format(found.span));
   fields.raw("bound", cost::format(found.bound.time));
