@@ -10,7 +10,7 @@ repository = os.environ.get("PPCC_REPOSITORY", "")
 
 # The navigation: a title and its pages. Pages that stand in none of them come last, so that none is lost.
 sections = {
-    "Use": ["index", "tutorial", "installing", "language", "synthesis", "every-m", "verification", "reports", "pictures", "gallery", "paper-figures",
+    "Use": ["index", "first-hour", "tutorial", "status", "installing", "language", "synthesis", "every-m", "verification", "reports", "pictures", "gallery", "paper-figures",
             "profiles", "importing", "testing-schedules"],
     "Train": ["training-python", "megatron", "deepspeed", "torchtitan", "hangs", "runtime", "gpu", "traces", "python", "python-reference"],
     "Know": ["knobs", "language-changes", "program-format", "trials", "stage-graphs", "diagnostics", "compatibility"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from typing import Any
 
 import ppcc
@@ -10,7 +11,10 @@ import pytest
 from ppcc.torch import UsageError, check
 from torch.distributed.pipelining import schedules
 
-from .test_documentation import listing
+from .test_documentation import DOCS, listing
+
+
+README = DOCS.parent / "README.md"
 
 
 def has(name: str) -> bool:
@@ -111,3 +115,9 @@ def test_megatron() -> None:
 
 def test_the_page() -> None:
     exec(compile(listing("hangs.md"), "hangs.md", "exec"), {})
+
+
+def test_the_hook_of_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    (hook,) = re.findall(r"^```python\n(import ppcc.torch\n.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    exec(hook, {"schedule": Single(4, 8)})
+    assert "cannot hang under stream" in capsys.readouterr().out

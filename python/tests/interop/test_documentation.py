@@ -1,8 +1,11 @@
-"""Runs the Python of docs/python.md and docs/training-python.md."""
+"""Runs the Python of docs/python.md, docs/training-python.md and docs/first-hour.md."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +51,15 @@ def train(rank: int, text: str) -> None:
 def test_the_page_on_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     spawn.run(train, 4, listing("training-python.md"))
+
+
+@pytest.mark.parametrize(("script", "processes", "prints"), [("check.py", 2, "cannot hang under stream"), ("train.py", 4, "step 19: loss ")])
+def test_the_first_hour(script: str, processes: int, prints: str, tmp_path: Path) -> None:
+    """As typed there, by the launcher of PyTorch; test/Docs runs the commands of ppcc."""
+    text = (DOCS / "first-hour.md").read_text()
+    assert f"torchrun --nproc-per-node={processes} {script}" in text
+    (program,) = re.findall(rf"^```python\n(# {script}\n.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / script).write_text(program)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", script]
+    ended = subprocess.run(launcher, cwd=tmp_path, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=900)
+    assert ended.returncode == 0 and prints in ended.stdout, ended.stdout + ended.stderr
