@@ -218,6 +218,15 @@ def test_a_backward_that_cannot_be_split_runs_at_i_and_is_told_once(name: str, m
             _split.backward_input([x], [output], [torch.ones_like(output)], defers_all=True)
 
 
+def test_a_function_of_ones_own_is_not_run_again_for_compiled_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CASES, "both", lambda stage, x: Rows.apply(CASES["compiled parts"](stage, x), stage.weight))
+    run("both", split=False)
+    Rows.num_backwards = 0
+    with pytest.raises(RuntimeError, match="donated buffers"):
+        run("both", split=True, compiles_again=False)
+    assert Rows.num_backwards == 1
+
+
 @pytest.mark.parametrize("name", ["blocks", "checkpoints", "a function of one's own"])
 def test_hooks_run_once(name: str) -> None:
     calls: list[str] = []

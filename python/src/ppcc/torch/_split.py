@@ -76,7 +76,7 @@ def backward_input(
     try:
         found = _gradients(leading, sources, retain_graph=bool(cut))
     except RuntimeError as error:
-        if not compiled or "donated buffers" not in str(error):
+        if not compiled or "donated buffers" not in str(error) or any(map(_may_not_run_twice, on_path)):
             raise
         _donating.update(map(type, compiled))  # The graph is as it was.
         return _run_whole(roots, label, DONATES, defers_all)
@@ -117,6 +117,12 @@ def runs_whole(node: Node) -> bool:
 def is_compiled(node: Node) -> bool:
     """Whether torch.compile has made a node."""
     return type(node).__name__ == "CompiledFunctionBackward"
+
+
+def _may_not_run_twice(node: Node) -> bool:
+    """Whether the backward of a node may do more than to compute gradients."""
+    module = str(getattr(getattr(type(node), "_forward_cls", None), "__module__", "torch."))
+    return not module.startswith("torch.") or module.startswith("torch.distributed.")
 
 
 def needs_whole_backward(node: Node) -> str:
