@@ -192,10 +192,8 @@ struct Comparison {
     };
     const Units &units = program.units();
     rows.push_back(
-        {input,
-         program.params().empty() ? input : program.name(),
-         program.params(),
-         report.makespan,
+        {input, program.params().empty() ? input : program.name(),
+         program.params(), report.makespan,
          figures(cost::format, amount::format,
                  [](Rate rate) { return cost::format(rate.value); }),
          figures([&](Time time) { return units.time(time); },
