@@ -208,3 +208,8 @@ def test_step_must_be_a_barrier() -> None:
     refused("rank 0: VALIDATE stands after STEP", lambda: check_step_is_barrier(moved(1, "VALIDATE", 0)))
     without = tuple(action for action in program.actions[0] if action.op != "STEP")
     refused("ranks have STEP [0, 1] times", lambda: check_step_is_barrier(replace(program, actions=[without, program.actions[1]])))
+
+
+def test_pytorch_must_start_a_backward_from_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "__version__", "2.6.0+cpu")
+    refused("training needs PyTorch 2.7 or newer, and this is 2.6.0+cpu", lambda: Runtime(alone(), {0: nn.Linear(2, 2)}, loss_fn=loss_fn))

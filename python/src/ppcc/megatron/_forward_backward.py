@@ -261,6 +261,7 @@ class _Plan:
 
     def _check_program(self) -> None:
         program = self.program
+        _split.check_version()
         check_slices(program, "Megatron")
         for pipe in program.pipes:
             if pipe.skip_edges or pipe.gaps:

@@ -23,6 +23,7 @@ from ._inputs import BatchSplitter, Inputs, parameter_names
 from ._messages import first_early_receive, acknowledged_by
 from ._reductions import GradientState, Reductions, Tie
 from ._shapes import TensorInfo, check_plain, infer, structure_of, structured, tensor_spec
+from ._split import check_version
 from ._unsupported_stages import check_slices, check_stage, has_multi_grad_hook
 from ._streams import Streams
 
@@ -179,6 +180,7 @@ class LinkedProgram:
 
     def _check(self, performed: Collection[str]) -> None:
         program, setup = self.program, self.setup
+        check_version()
         check_slices(program, "the Runtime")
         for key in setup.dw_builders:
             module = setup.stages.get(key)

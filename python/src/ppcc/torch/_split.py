@@ -45,6 +45,12 @@ Edges = list[tuple[GradientEdge, Tensor]]
 """Where a run of the engine begins, with the gradients there."""
 
 
+def check_version() -> None:
+    """Raises UsageError if this PyTorch cannot start a backward from edges of the graph."""
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 7):
+        raise UsageError(f"training needs PyTorch 2.7 or newer, and this is {torch.__version__}")
+
+
 def backward(outputs: Sequence[Tensor], gradients: Gradients) -> None:
     """Adds the gradients of weights and inputs to their `grad`."""
     _run(_roots(outputs, gradients))
