@@ -3,6 +3,7 @@
 #include "Http.h"
 #include "Options.h"
 #include "Watch.h"
+#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Emit/Writer.h"
 #include "ppcc/Support/Embedded.h"
 #include "ppcc/Support/Subprocess.h"
@@ -326,7 +327,11 @@ int ppcc::runServe(const Invocation &call) {
   if (options.request.input == "-")
     return parser.usageError(
         "a file is to change, which standard input does not");
-  if (!call.files->exists(options.request.input) &&
+  bool isOfLibrary =
+      llvm::any_of(scheduleLibrary(), [&](const LibraryFile &file) {
+        return llvm::is_contained(file.names(), options.request.input);
+      });
+  if (!isOfLibrary && !call.files->exists(options.request.input) &&
       !consoleSession(call, options.console)->open(options.request.input))
     return Errors;
   HttpServer server;
