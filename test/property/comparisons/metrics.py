@@ -166,7 +166,7 @@ def check_memory_limit(draw, tools, path, options, program, memory, free, tally)
 
 def check_compare_table(tools, path, options, report, tally):
     """`compare` tells the same."""
-    done = tools.ppcc("compare", path, "--format=csv", *options)
+    done = tools.ppcc("compare", path, "--format=csv", "--work=stage", *options)
     expect(done.returncode == 0, "no comparison", done.stderr)
     names, values = (line.split(",") for line in done.stdout.splitlines())
     reported = dict(zip(names, values))
