@@ -104,7 +104,18 @@ proof::Certificate ppcc::certificateOf(const Proof &proof, StringRef free,
   certificate.free = free;
   for (const ProgramParam &param : proof.params)
     certificate.params.push_back({param.name, param.value});
-  for (const ProvenRange &part : proof.unmerged) {
+  constexpr size_t maxRows = 2'000'000;
+  size_t rows = 0;
+  for (ProvenRange part : proof.unmerged) {
+    if (part.evidence)
+      for (const proof::Template *program :
+           {&part.evidence->withoutMessages, &part.evidence->withMessages})
+        for (const auto &ofRank : program->ranks)
+          rows += ofRank.size();
+    if (rows > maxRows && part.evidence) {
+      part.evidence = nullptr;
+      part.reason = fmt::format("the evidence has more than {} rows", maxRows);
+    }
     std::string where = textOf(part.place, sources);
     certificate.claims.push_back(certificate::claimOf(
         part, proof.transports.front(),

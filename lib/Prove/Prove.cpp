@@ -42,8 +42,6 @@ namespace {
 
 /// Rows that may be laid out for numbers that are looked at one by one.
 constexpr int64_t maxEnumeratedRows = 12'000'000;
-/// Those of which evidence is kept: about 120 bytes of a certificate each.
-constexpr int64_t maxCertifiedRows = 1'500'000;
 /// Rows that are looked at, of all instances, and of templates so often as
 /// these are more work.
 constexpr int64_t maxWork = 40'000'000, workPerTemplateRow = 100;
@@ -280,22 +278,15 @@ private:
       makespan =
           Formula{{}, Rational(timing->simulation.makespan, cost::unit), true};
     ProofArtifacts artifacts;
-    std::string reason;
-    if (request.certifies) {
-      certifiedRowsLeft -= static_cast<int64_t>(rowsOf(one));
-      if (certifiedRowsLeft >= 0)
-        artifacts = artifactsOf(m, *program, policy->transports,
-                                request.dataOnly, compiler);
-      else
-        reason = fmt::format("evidence of more than {} rows is not kept",
-                             maxCertifiedRows);
-    }
+    if (request.certifies)
+      artifacts = artifactsOf(m, *program, policy->transports, request.dataOnly,
+                              compiler);
     std::optional<Metrics> metrics;
     if (request.explains) {
       ranks = program->numRanks();
       metrics = metricsOf(run, timing);
     }
-    addRange(one, 0, Verdict::Valid, std::move(reason), Location(), makespan,
+    addRange(one, 0, Verdict::Valid, "", Location(), makespan,
              std::move(metrics), artifacts);
   }
 
@@ -676,8 +667,7 @@ private:
   Proof &proof;
   InstanceCompiler compiler;
   bool hasWhile = false, ordersGlobally = false;
-  int64_t stages = 64, ranks = 1, rowsLeft = maxEnumeratedRows,
-          certifiedRowsLeft = maxCertifiedRows, work = maxWork;
+  int64_t stages = 64, ranks = 1, rowsLeft = maxEnumeratedRows, work = maxWork;
   std::vector<Task> tasks;
   int wrongInSuccession = 0; ///< Of the numbers that were looked at last.
   bool isProbe = false, hasSettled = false;
