@@ -71,8 +71,8 @@ private:
     StageId stage;
     uint32_t forwards = 0, backwards = 0; ///< Those issued.
     /// The numbers of its W's that wait, and by microbatch.
-    std::set<size_t> waiting;
-    std::map<uint32_t, size_t> numberOf;
+    std::set<size_t> waiting{};
+    std::map<uint32_t, size_t> numberOf{};
     bool operator==(const Chunk &other) const {
       return pipe == other.pipe && stage == other.stage;
     }
