@@ -35,9 +35,7 @@ public:
       : regions(regions), evaluator(evaluator), diags(diags), program(program),
         durations(program), memory(program), numbering(program.pipes()),
         ranks(program.numRanks()) {
-    outAt.assign(pairOf.size(), unknown);
-    gradAt.assign(pairOf.size(), unknown);
-    holds.assign(pairOf.size(), 0);
+    pairs.resize(pairOf.size());
     inFlight.assign(numbering.size(), 0);
     caps.assign(numbering.size(), 0);
   }
@@ -86,6 +84,11 @@ private:
     Action action; ///< Of the head, which is asked for again and again.
     bool isEmpty() const { return next == rows.size(); }
     ActionId head() const { return rows[next]; }
+  };
+  /// A stage and a microbatch.
+  struct Pair {
+    Time outAt = unknown, gradAt = unknown; ///< When they are there.
+    Amount holds = 0;
   };
   /// Of the limit of a rank, and of the cap of its region.
   struct ResourcePools {
@@ -140,15 +143,16 @@ private:
     };
     const Pipe &pipe = program.pipe(action.pipe);
     for (uint8_t bit : slotsIn(info.defines & ~slot::WeightGrad)) {
-      const std::vector<Time> &times = bit == slot::Output ? outAt : gradAt;
+      auto at = bit == slot::Output ? &Pair::outAt : &Pair::gradAt;
       for (StageId source : sourcesOf(pipe, action.stage, bit))
         await(afterEdge(action, source,
-                        times[pairOf(action.pipe, source, action.microbatch)]));
+                        pairs[pairOf(action.pipe, source, action.microbatch)].*
+                            at));
       if (auto slice = pipe.sliceBefore(action.microbatch, bit))
-        await(times[pairOf(action.pipe, action.stage, *slice)]);
+        await(pairs[pairOf(action.pipe, action.stage, *slice)].*at);
     }
     if (info.defines & slot::InputGrad && !(info.defines & slot::Output))
-      await(outAt[pairOf(action)]);
+      await(pairs[pairOf(action)].outAt);
     return last;
   }
   Time ready(ActionId begin, ActionId end) const {
@@ -168,27 +172,27 @@ private:
     const KindInfo &info = program.kindOf(action);
     if (!isOfMicrobatch(action, info))
       return;
-    size_t pair = pairOf(action), unit = unitOf(action);
-    size_t stage = numbering(action);
+    Pair &pair = pairs[pairOf(action)];
+    size_t unit = unitOf(action), stage = numbering(action);
     Amount takes = memory.of(action);
     if (memory.freesRemainder(action))
-      takes = -holds[pair];
+      takes = -pair.holds;
     if (info.defines & slot::Output) {
       ++rank.inFlight, ++inFlight[stage];
       rank.pools->memory.take(unit, takes);
       rank.pools->count.take(unit, 1);
     }
-    if (info.defines & slot::InputGrad && outAt[pair] != unknown) {
+    if (info.defines & slot::InputGrad && pair.outAt != unknown) {
       --rank.inFlight, --inFlight[stage];
       Action forward = action;
       forward.kind = forwardKind;
       rank.pools->memory.release(unit, memory.of(forward));
       rank.pools->count.release(unit, 1);
     }
-    holds[pair] += takes;
+    pair.holds += takes;
     rank.held += takes;
     for (uint8_t bit : slotsIn(info.defines & ~slot::WeightGrad)) {
-      (bit == slot::Output ? outAt : gradAt)[pair] = end;
+      (bit == slot::Output ? pair.outAt : pair.gradAt) = end;
       for (StageId reader :
            readersOf(program.pipe(action.pipe), action.stage, bit)) {
         Action to = action;
@@ -262,7 +266,7 @@ private:
       if (auto limit = memory.limitOf(id))
         rank.pools->memory.setLimit(*limit - rank.held);
       rank.pools->memory.setUnits(units);
-      rank.pools->count.setUnits(std::move(units));
+      rank.pools->count.setUnits(units);
       for (ActionId row : forwards) {
         Action action = program[row];
         rank.pools->memory.add(unitOf(action), memory.of(action));
@@ -522,8 +526,7 @@ private:
   StageNumbering numbering;
   KindId forwardKind;
   const PairNumbering pairOf{program.pipes()};
-  std::vector<Time> outAt, gradAt;     ///< By pair of stage and microbatch.
-  std::vector<Amount> holds;           ///< By pair.
+  std::vector<Pair> pairs;             ///< Of stage and microbatch.
   std::vector<int64_t> inFlight, caps; ///< By stage.
   std::vector<Rank> ranks;
   using Event = std::pair<Time, uint32_t>;

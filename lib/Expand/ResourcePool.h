@@ -11,14 +11,15 @@ namespace ppcc {
 class ResourcePool {
 public:
   /// With these units, ascending, which are all that it is asked about.
-  void setUnits(std::vector<size_t> all) {
-    units = std::move(all);
-    unclaimed.assign(units.size(), 0), taken.assign(units.size(), 0);
+  void setUnits(llvm::ArrayRef<size_t> all) {
+    units.clear();
+    for (size_t unit : all)
+      units.push_back({unit});
   }
   void add(size_t unit, decimal::Sum amount) {
-    size_t at = indexOf(unit);
-    unclaimed[at] += amount;
-    maxClaim = std::max(maxClaim, unclaimed[at]);
+    decimal::Sum &unclaimed = units[indexOf(unit)].unclaimed;
+    unclaimed += amount;
+    maxClaim = std::max(maxClaim, unclaimed);
   }
   void setLimit(decimal::Sum limit) { rest = limit; }
 
@@ -30,46 +31,53 @@ public:
     if (free < 0 || free >= maxClaim)
       return free >= 0;
     size_t own = indexOf(unit);
-    for (size_t u = oldest; u != unclaimed.size(); ++u, ++uncharged) {
-      decimal::Sum mine = u == own ? amount : 0, need = unclaimed[u] - mine;
+    for (size_t u = oldest; u != units.size(); ++u, ++uncharged) {
+      decimal::Sum mine = u == own ? amount : 0;
+      decimal::Sum need = units[u].unclaimed - mine;
       if (need > free)
         return false;
       if (free >= maxClaim || u >= newest)
         return true;
-      free += taken[u] + mine;
+      free += units[u].taken + mine;
     }
     return true;
   }
   void take(size_t unit, decimal::Sum amount) {
     size_t at = indexOf(unit);
-    unclaimed[at] -= amount;
-    taken[at] += amount;
+    units[at].unclaimed -= amount;
+    units[at].taken += amount;
     if (rest)
       *rest -= amount;
     newest = std::max(newest, at);
   }
   void release(size_t unit, decimal::Sum amount) {
-    taken[indexOf(unit)] -= amount;
+    units[indexOf(unit)].taken -= amount;
     if (rest)
       *rest += amount;
-    while (oldest != taken.size() && unclaimed[oldest] == 0 &&
-           taken[oldest] == 0)
+    while (oldest != units.size() && units[oldest].unclaimed == 0 &&
+           units[oldest].taken == 0)
       ++oldest;
   }
 
 private:
+  struct Unit {
+    size_t number;
+    decimal::Sum unclaimed = 0, taken = 0;
+  };
+
   /// Mostly a rank has all.
   size_t indexOf(size_t unit) const {
-    return unit < units.size() && units[unit] == unit
-               ? unit
-               : llvm::lower_bound(units, unit) - units.begin();
+    if (unit < units.size() && units[unit].number == unit)
+      return unit;
+    return llvm::partition_point(
+               units, [&](const Unit &u) { return u.number < unit; }) -
+           units.begin();
   }
 
   std::optional<decimal::Sum> rest; ///< None without a limit.
   decimal::Sum maxClaim = 0;
-  std::vector<size_t> units;
-  std::vector<decimal::Sum> unclaimed, taken; ///< By place of the unit.
-  size_t oldest = 0, newest = 0;
+  std::vector<Unit> units;
+  size_t oldest = 0, newest = 0; ///< Places in `units`.
 };
 
 } // namespace ppcc

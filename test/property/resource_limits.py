@@ -10,7 +10,8 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-SECONDS, BYTES = 10, 2_000_000_000
+# Twice the processor time that docs/limits.md says: a machine with other work takes longer.
+SECONDS, BYTES = 20, 2_000_000_000
 
 
 def schedule(head="", body="F; B;", ranks="1", microbatches="1", place="placement linear;", top=""):
