@@ -232,9 +232,6 @@ struct Compilation {
     if (!select(model, *module, schedule->model, selection.model) ||
         !select(cluster, *module, schedule->cluster, selection.cluster))
       return false;
-    if (selection.model)
-      selection.units =
-          Units::in(leadingComment(sources.text(selection.model->source)));
     for (const sema::Owner &owner : ownersOf(selection))
       for (const sema::ScheduleParam &param : owner.declaration->params)
         compiled.params.push_back(textOf(param, owner));

@@ -129,7 +129,7 @@ void printText(const SynthesisResult &found, Objective objective,
                            numbersText(range.from, range.modulus, range.to));
     err << fmt::format("at M = {}: ", found.reportedM);
   }
-  Units units = Units::in(found.text); // In the comment at its top.
+  const Units &units = found.units;
   err << (isSpan ? "longest span " : "makespan ") << units.time(found.value);
   if (isSpan)
     err << " (makespan " << units.time(found.makespan) << ")";

@@ -72,14 +72,22 @@ std::string rounded(decimal::Sum value, unsigned places) {
 
 } // namespace
 
-Units Units::in(StringRef comment) {
-  Units units;
-  StringRef word = comment.split("imes in ").second.take_while(llvm::isAlpha);
-  for (const UnitStep &step : timeSteps)
-    if (step.name == word)
-      units.ofTime = step.name;
-  units.inBytes = comment.contains("emory in bytes");
-  return units;
+ArrayRef<StringRef> Units::allWords() {
+  static constexpr StringRef all[] = {"s", "ms", "us", "bytes"};
+  return all;
+}
+
+bool Units::take(StringRef word) {
+  if (word == "bytes")
+    return !std::exchange(inBytes, true);
+  bool isFirst = ofTime.empty();
+  ofTime = *llvm::find(allWords(), word);
+  return isFirst;
+}
+
+std::string Units::words() const {
+  bool both = inBytes && !ofTime.empty();
+  return (ofTime + (both ? ", " : "") + (inBytes ? "bytes" : "")).str();
 }
 
 std::string Units::time(decimal::Sum value) const {

@@ -61,6 +61,30 @@ std::vector<Owner> sema::ownersOf(const Selection &selection) {
   return owners;
 }
 
+Units Selection::units() const {
+  Units units;
+  for (const Section *section : {model, cluster})
+    if (section) {
+      if (units.ofTime.empty())
+        units.ofTime = section->units.ofTime;
+      units.inBytes |= section->units.inBytes;
+    }
+  return units;
+}
+
+/// Reports a cluster whose times are in another unit than those of the model.
+static void compareUnits(const Selection &selection, DiagnosticEngine &diags) {
+  const Section *model = selection.model, *cluster = selection.cluster;
+  if (!model || !cluster || cluster->units.ofTime.empty() ||
+      model->units.ofTime.empty() ||
+      model->units.ofTime == cluster->units.ofTime)
+    return;
+  diags
+      .report<diag::UnitsDiffer>(cluster->unitsItem->range,
+                                 cluster->units.ofTime, model->units.ofTime)
+      .note(model->unitsItem->range, "the model says it here");
+}
+
 /// What the parts that the schedule names stand for: those of the model that
 /// have the same names.
 static void addParts(const Schedule &schedule, const Section &model,
@@ -138,8 +162,9 @@ sema::instantiate(const Selection &selection, ArrayRef<ParamValue> values,
   Head &head = instance.program;
   head.name = schedule.decl->name.text.str();
   head.kinds = module.kinds;
-  head.units = selection.units;
+  head.units = selection.units();
   size_t before = diags.errorCount();
+  compareUnits(selection, diags);
   takeLayout(selection.model, layout, context);
   evaluator.globals.assign(schedule.numGlobals, Value{.i = 0});
   // Values of type `pipe` and `part` are numbers: the pipes, then the parts.

@@ -58,7 +58,7 @@ std::optional<ParsedRequest> ppcc::readRequest(const ProveRequest &request,
   }
   Proof proof;
   proof.schedule = schedule->decl->name.text.str();
-  proof.units = checked.selection.units;
+  proof.units = checked.selection.units();
   // The other parameters, and what is wrong with them.
   {
     size_t before = session.diags.errorCount();

@@ -177,13 +177,33 @@ private:
   }
 
   void of(const ast::WordsItem *item) {
-    if (!isItem(item->name, {"layers"}, {"transport"}))
+    if (!isItem(item->name, {"layers", "units"}, {"transport", "units"}))
       return;
+    if (item->name.text == "units")
+      return units(item);
     if (!section.isModel())
       return transport(item);
     settings.once("layers", item->name.range);
     sequences.push_back({item, section.parts.size()});
     section.parts.push_back({.range = item->range});
+  }
+
+  /// `units ms, bytes;`
+  void units(const ast::WordsItem *item) {
+    if (!once(section.unitsItem, item, "`units`", diags))
+      return;
+    plainWords(*item);
+    for (const ast::Entry &entry : item->entries) {
+      const ast::Identifier &word = entry.text;
+      if (!llvm::is_contained(Units::allWords(), word.text))
+        diags.report<diag::BadSettingValue>(
+            word.range, item->name.text, word.text,
+            didYouMean(word.text, Units::allWords()));
+      else if (!section.units.take(word.text))
+        diags.report<diag::DuplicateItem>(word.range, word.text == "bytes"
+                                                          ? "unit of memory"
+                                                          : "unit of time");
+    }
   }
 
   void of(const ast::NamedItem *item) {

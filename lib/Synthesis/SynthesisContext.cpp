@@ -185,10 +185,10 @@ bool SynthesisContext::fitsMemory(const Problem &problem) {
     }
     session.diags.report<diag::LimitTooSmall>(
         Location(program.name()), rank,
-        amount::format(*memory.limitOf(RankId(rank))),
+        program.units().memory(*memory.limitOf(RankId(rank))),
         (stages.size() == 1 ? "stage " : "stages ") + llvm::join(stages, ", "),
-        amount::format(memory.staticOf(RankId(rank)) + problem.minMemory(rank) +
-                       staged));
+        program.units().memory(memory.staticOf(RankId(rank)) +
+                               problem.minMemory(rank) + staged));
   }
   return all;
 }
@@ -369,9 +369,6 @@ std::string SynthesisContext::commentOf(const SynthesisResult &result) const {
   std::vector<std::string> lines{"Made by `ppcc synthesize`. " + figures +
                                      (result.isOptimal() ? " (optimal)." : "."),
                                  "The bound: " + result.bound.why(units) + "."};
-  if (!units.ofTime.empty())
-    lines.push_back(fmt::format("Times in {}{}.", units.ofTime,
-                                units.inBytes ? ", memory in bytes" : ""));
   if (result.proof)
     lines.push_back(fmt::format("Proven for every M >= {} on {}.",
                                 result.minMicrobatches,
@@ -425,6 +422,7 @@ bool SynthesisContext::measure(const Problem &problem,
   result.value =
       userRequest.objective == Objective::Span ? result.span : result.makespan;
   result.bound = bound.value_or(problem.bound);
+  result.units = program.units();
   result.layout = llvm::join(compiled.stageLayers(), "|");
   return true;
 }

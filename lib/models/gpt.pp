@@ -1,7 +1,8 @@
 // GPT-3 (arXiv 2005.14165, table 2.1: 96 layers of 12288, 2048 tokens).
-// Times in ms at `tflops` per GPU of a tensor-parallel group, memory in bytes.
+// Times at `tflops` per GPU of a tensor-parallel group.
 model gpt(layers: int = 96, hidden: int = 12288, tokens: int = 2048, batch: int = 1, vocab: int = 50257,
           tp: int = 8, tflops: float = 400.0) {
+  units ms, bytes;
   require layers >= 1 and hidden >= 1 and tokens >= 1 and batch >= 1 and tp >= 1, "sizes begin at 1";
   let n = 1.0 * batch * tokens;
   let ms = tp * tflops * 1e9; // floating-point operations of a group in a ms

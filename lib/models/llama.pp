@@ -1,7 +1,8 @@
 // Llama 3 (arXiv 2407.21783, table 3): 405B; 70B is `layers=80 hidden=8192 ffn=28672 heads=64`, 8B `layers=32 hidden=4096 ffn=14336 heads=32`.
-// Times in ms at `tflops` per GPU of a tensor-parallel group, memory in bytes.
+// Times at `tflops` per GPU of a tensor-parallel group.
 model llama(layers: int >= 1 = 126, hidden: int >= 1 = 16384, ffn: int >= 1 = 53248, heads: int >= 1 = 128, kv: int >= 1 = 8,
             vocab: int >= 1 = 128256, tokens: int >= 1 = 8192, batch: int >= 1 = 1, tp: int >= 1 = 8, tflops: float >= 1 = 400) {
+  units ms, bytes;
   require hidden % heads == 0, "each head has the same width";
   let n = 1.0 * batch * tokens;
   let ms = tp * tflops * 1e9;                                   // floating-point operations of a group in a ms

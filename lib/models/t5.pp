@@ -3,6 +3,7 @@
 model t5(layers: int >= 1 = 24, hidden: int >= 1 = 1024, ffn: int >= 1 = 65536, heads: int >= 1 = 128, width: int >= 1 = 128,
          vocab: int >= 1 = 32128, tokens: int >= 1 = 512, targets: int >= 1 = 114, batch: int >= 1 = 8, tp: int >= 1 = 1,
          tflops: float >= 1 = 300) {
+  units ms, bytes;
   let ms = tp * tflops * 1e9;
   let n = 1.0 * batch * tokens;                                 // of the encoder, and m of the decoder
   let m = 1.0 * batch * targets;

@@ -1,8 +1,9 @@
 // LLaVA-1.5 (arXiv 2310.03744): CLIP's ViT-L/14 at 336 px (arXiv 2103.00020, table 20) gives 576 tokens to Vicuna-13B (arXiv 2302.13971, table 2).
-// Times in ms at `tflops` per GPU of a tensor-parallel group, memory in bytes.
+// Times at `tflops` per GPU of a tensor-parallel group.
 model vision_text(depth: int >= 1 = 24, width: int >= 1 = 1024, patches: int >= 1 = 576, layers: int >= 1 = 40, hidden: int >= 1 = 5120,
                   ffn: int >= 1 = 13824, vocab: int >= 1 = 32000, tokens: int >= 1 = 2048, batch: int >= 1 = 1, tp: int >= 1 = 1,
                   tflops: float >= 1 = 300) {
+  units ms, bytes;
   require patches <= tokens, "the text has the tokens of the image among its own";
   let ms = tp * tflops * 1e9;
   let p = 1.0 * batch * patches;

@@ -49,6 +49,11 @@ schedule s() {
     output stage s = x[1] f32;
     // CHECK:      settings.pp:[[#@LINE+1]]:5: error: `cluster` has no setting `transports`; did you mean `transport`? [E0306]
     transports stream;
+    // CHECK:      settings.pp:[[#@LINE+2]]:15: error: a second unit of time [E0317]
+    // CHECK:      settings.pp:[[#@LINE+1]]:19: error: `units` does not take `byte`; did you mean `bytes`? [E0325]
+    units ms, us, byte;
+    // CHECK:      settings.pp:[[#@LINE+1]]:5: error: a second `units` [E0317]
+    units s;
     // CHECK:      settings.pp:[[#@LINE+3]]:23: error: `transport` does not take `bufered`; did you mean `buffered`? [E0325]
     // CHECK:      settings.pp:[[#@LINE+2]]:32: error: `transport` does not take `buffered:0`; did you mean `buffered`? [E0325]
     // CHECK:      settings.pp:[[#@LINE+1]]:44: error: `transport` does not take `stream:4`; did you mean `stream`? [E0325]

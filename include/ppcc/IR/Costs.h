@@ -41,13 +41,18 @@ inline constexpr decimal::Scale scale{6, max};
 std::string format(decimal::Sum amount);
 } // namespace amount
 
-/// What times and amounts are in, for people: where the file of a model says so
-/// in the comment at its top, as in `Times in ms, memory in bytes.`
+/// What times and amounts are in, for people: `units ms, bytes;` of a model or
+/// cluster says it.
 struct Units {
   StringRef ofTime = {}; ///< `s`, `ms`, `us`, or empty.
   bool inBytes = false;
 
-  static Units in(StringRef comment);
+  /// What `units` takes.
+  static ArrayRef<StringRef> allWords();
+  /// Takes one of them; false where the other kind of word must follow.
+  bool take(StringRef word);
+  /// `ms, bytes`: what has been taken.
+  std::string words() const;
 
   /// `2.10 s`, `62.4 ms`: three digits; six where there is no unit.
   std::string time(decimal::Sum value) const;

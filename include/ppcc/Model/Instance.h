@@ -25,7 +25,8 @@ struct Limits {
 struct Selection {
   const Schedule *schedule = nullptr;
   const Section *model = nullptr, *cluster = nullptr;
-  Units units = {}; ///< Those of the model.
+  /// Those of the model and the cluster, where they say any.
+  Units units() const;
 };
 
 /// Who has parameters: `schedule`, `model` or `cluster`.

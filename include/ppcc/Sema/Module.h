@@ -226,6 +226,8 @@ struct Section : Declaration {
   std::vector<const ast::PatternItem *> patterns;
   std::vector<LinkDecl> links;
   const ast::WordsItem *transport = nullptr;
+  const ast::WordsItem *unitsItem = nullptr;
+  Units units;
   uint32_t numLocals = 0;
 
   bool isModel() const { return item->kind == ast::StmtKind::Model; }

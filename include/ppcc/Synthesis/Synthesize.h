@@ -45,6 +45,7 @@ struct SynthesisResult {
   Time value = 0;              ///< That of the objective.
   ResourceBound bound;
   std::vector<decimal::Sum> peakMemory; ///< By rank.
+  Units units;                          ///< Of these times and of the memory.
   std::optional<Proof> proof; ///< Of an order for every number of microbatches,
   int64_t minMicrobatches = 0; ///< from this one on,
   int64_t reportedM = 0;       ///< and the one that the figures are about.

@@ -239,7 +239,7 @@ class Profile:
 
     def model(self) -> str:
         """Each stage that was measured is a layer, so that others can be cut from them."""
-        lines = [f"// What was measured, by the medians. Times in {self.unit_name}.", "model measured() {"]
+        lines = [f"// What was measured, by the medians.", "model measured() {", f"  units {self.unit_name};"]
         for stage in range(self.num_stages()):
             costs = " ".join(
                 f"cost {kind} = {self.median(self.times[kind][stage])};" for kind in self.kinds() if stage in self.times[kind]
@@ -254,7 +254,7 @@ class Profile:
                 for stage, (latency, after) in enumerate(zip(latencies, latencies[1:], strict=False))
                 if latency != after
             ]
-            lines += ["cluster measured() {", f"  latency stage s = {''.join(parts)}{latencies[-1]};", "}"]
+            lines += ["cluster measured() {", f"  units {self.unit_name};", f"  latency stage s = {''.join(parts)}{latencies[-1]};", "}"]
         return "\n".join(lines) + "\n"
 
 

@@ -1,8 +1,7 @@
-// Times in s.
 schedule seconds() {
   ranks 1;
   microbatches 2;
   placement linear;
-  model { cost F = 15; cost B = 30; }
+  model { units s; cost F = 15; cost B = 30; }
   on rank 0 { repeat 2 { F; B; } }
 }
