@@ -5,7 +5,8 @@
 // FAULT is `digest`, or lets the program fail: `throw`, `size`, `no-size`,
 // `stall`, `leave`, `unheard` (nobody is reported), `broken` (the communicator
 // of rank 1 reports an error), `event` (CUDA does), `away` (rank 0 waits in its
-// stage for what never comes), `stuck` (its device does).
+// stage for what never comes), `stuck` (its device does), `held` (likewise, and
+// rank 1 is in a call of NCCL).
 #include "DeviceNetwork.h"
 #include "Faults.h"
 #include "MutatedProgram.h"
@@ -58,6 +59,8 @@ private:
       model::breakComm(comm);
     if (fault == "event")
       model::breakCuda();
+    if (fault == "held")
+      model::holdMessages();
     if (fault == "away" || fault == "stuck")
       gaveUp.wait();
     return result;
@@ -101,7 +104,8 @@ void runRanks(const rt::Program &program, const std::string &fault, Rank rank) {
       ncclCommInitRankConfig(&comm, int(program.numRanks), id, int(number),
                              &config);
       rt::NcclOptions options;
-      options.waitsOnHost = fault != "away" && fault != "stuck";
+      options.waitsOnHost =
+          fault != "away" && fault != "stuck" && fault != "held";
       if (fault != "unheard") {
         options.broadcastFailure = [&](const std::string &text) {
           alarm.broadcastFailure(text);
@@ -130,8 +134,8 @@ void runFaulty(const rt::Program &program, const std::string &fault) {
              if (fault == "leave" && rank == 1)
                return true;
              rt::Options options;
-             bool waits =
-                 fault == "stall" || fault == "away" || fault == "stuck";
+             bool waits = fault == "stall" || fault == "away" ||
+                          fault == "stuck" || fault == "held";
              options.timeout = timeoutOf(waits ? rank : 0);
              rt::NcclOptions limited = nccl;
              limited.timeout = options.timeout;

@@ -69,11 +69,11 @@ public:
   /// What is posted until endBatch() is one operation.
   void beginBatch() {
     job.heartbeat();
-    NcclCommunicators::check(ncclGroupStart(), "ncclGroupStart");
+    job.check(ncclGroupStart(), "ncclGroupStart");
     inBatch = true;
   }
   void endBatch() {
-    NcclCommunicators::check(closeBatch(), "ncclGroupEnd");
+    job.check(closeBatch(), "ncclGroupEnd");
     job.heartbeat();
     for (auto [transfer, stream] : std::exchange(batch, {}))
       record(transfer->request, stream);
@@ -291,7 +291,7 @@ private:
 
   void issue(Transfer &transfer, NcclChannel &channel, const char *what,
              ncclResult_t code) {
-    NcclCommunicators::check(code, what);
+    job.check(code, what);
     channel.isUsed = true;
     if (inBatch)
       batch.push_back({&transfer, channel.stream});

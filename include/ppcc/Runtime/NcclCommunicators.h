@@ -64,10 +64,13 @@ public:
   int rank() const { return ownRank; }
   int size() const { return numRanks; }
 
-  static void check(ncclResult_t code, const char *what) {
-    if (code != ncclSuccess && code != ncclInProgress)
-      throw std::runtime_error(std::string(what) + ": " +
-                               ncclGetErrorString(code));
+  /// A call may fail because the watchdog has aborted its communicator: then
+  /// what the watchdog has heard is the error.
+  void check(ncclResult_t code, const char *what) {
+    if (code == ncclSuccess || code == ncclInProgress)
+      return;
+    heartbeat();
+    throwAborted(concat(what, ": ", ncclGetErrorString(code)));
   }
 
   /// What each rank says; all say as many bytes. Collective.

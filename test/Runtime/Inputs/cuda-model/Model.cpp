@@ -139,7 +139,7 @@ bool isBroken = false;
 bool toleratesFaults = false;
 thread_local Device *here = nullptr;
 thread_local Group group;
-thread_local bool cudaFails = false;
+thread_local bool cudaFails = false, holdsMessages = false;
 thread_local Operation *running = nullptr;
 
 void report(const std::string &text) {
@@ -519,7 +519,8 @@ ncclResult_t meet(FakeComm &comm, const std::string &what,
     return ncclInProgress;
   }
   here->hostWaits = call;
-  while (runReady(), !isBroken && !comm.aborted && !hasMet()) {
+  while (runReady(),
+         !isBroken && !comm.aborted && (holdsMessages || !hasMet())) {
     detectDeadlock();
     lock.unlock();
     std::this_thread::yield();
@@ -782,6 +783,7 @@ void model::breakComm(ncclComm_t comm) {
   comm->error = ncclRemoteError;
 }
 void model::breakCuda() { cudaFails = true; }
+void model::holdMessages() { holdsMessages = true; }
 void model::kernel(cudaStream_t stream, std::function<bool()> body) {
   std::lock_guard lock(mutex);
   issueOrCapture(*stream, "a kernel", [body](const OperationPtr &self) {

@@ -44,6 +44,9 @@ void tolerateFaults();
 void breakComm(ncclComm_t comm);
 /// From now on what this thread asks of an event fails.
 void breakCuda();
+/// From now on a message of this thread waits in its call, until its
+/// communicator is aborted.
+void holdMessages();
 
 /// An operation of a rank that is traced: what it is directly behind, and what
 /// it touches. For those who judge the model.
