@@ -67,7 +67,8 @@ Rational rational(const json::Value &from, StringRef key) {
     refuse(fmt::format("`{}` is not a quotient", key));
   return Rational(a, b);
 }
-Formula formula(const json::Object &from) {
+Formula formula(const json::Object &from, ArrayRef<StringRef> keys) {
+  checkKeys(from, keys);
   auto part = [&](StringRef key) {
     return rational(*require(from.get(key), key), key);
   };
@@ -367,9 +368,12 @@ public:
       refuse(fmt::format("it is a certificate of version {}; this program "
                          "checks version 2, which `ppcc prove` writes now",
                          version));
+    checkKeys(file, {"format", "version", "schedule", "params", "for",
+                     "microbatches", "models", "ranges"});
     Certificate result;
     if (!isNull(file, "microbatches"))
-      result.microbatches = formula(object(file, "microbatches"));
+      result.microbatches =
+          formula(object(file, "microbatches"), {"slope", "intercept"});
     for (const json::Value &model : array(file, "models")) {
       auto read = ModelReader().read(*require(model.getAsObject(), "models"));
       result.assumptions.push_back({models.emplace_back(read), ""});
@@ -382,6 +386,8 @@ public:
 
 private:
   Claim claim(const json::Object &from) {
+    checkKeys(from, {"modulus", "residue", "from", "to", "verdict",
+                     "transports", "makespan", "fits", "reason", "evidence"});
     Claim claim;
     claim.modulus = integer(from, "modulus", 1, maxStep);
     claim.residue = integer(from, "residue", 0, claim.modulus - 1);
@@ -400,7 +406,7 @@ private:
     }
     if (!isNull(from, "makespan")) {
       const json::Object &span = object(from, "makespan");
-      claim.makespan = formula(span);
+      claim.makespan = formula(span, {"slope", "intercept", "exact", "on"});
       claim.makespan->isExact = *require(span.getBoolean("exact"), "exact");
       claim.makespanTransport = string(span, "on");
     }
@@ -412,6 +418,8 @@ private:
 
   std::shared_ptr<const Evidence> evidence(const json::Object &from,
                                            const Claim &claim) {
+    checkKeys(from, {"model", "base", "step", "data", "with_messages", "orders",
+                     "times", "cycle"});
     auto result = std::make_shared<Evidence>();
     if (models.empty())
       refuse("there is no model");
@@ -422,6 +430,7 @@ private:
         claim.to ? (*claim.to - result->base) / result->step : unbounded;
     auto readInto = [&](StringRef key, Template &program) {
       const json::Object &lists = object(from, key);
+      checkKeys(lists, {"microbatches", "actions"});
       auto microbatches = readNumbers(lists.get("microbatches"));
       std::vector<NumberLists> actions;
       for (const json::Value &rank : array(lists, "actions", SIZE_MAX))
@@ -442,6 +451,7 @@ private:
     };
     for (const json::Value &item : array(from, "orders")) {
       const json::Object &witness = *require(item.getAsObject(), "orders");
+      checkKeys(witness, {"transport", "order"});
       std::string transport = string(witness, "transport");
       result->orderWitnesses.push_back(
           {transport,

@@ -29,14 +29,9 @@ for name in ("foo", "buffered:0", "buffered:99999999999999999999", ""):
 file, last = forge("a makespan of 1, with times of 0")
 last["makespan"].update(slope="0", intercept="1")
 last["evidence"]["times"] = [[0] * len(row) for row in last["evidence"]["times"]]
-file, last = forge("a makespan of 1, with durations")
-last["makespan"].update(slope="0", intercept="1")
-last["evidence"]["durations"] = [[0] * len(row) for row in last["evidence"]["times"]]
-last["evidence"]["times"] = [[0] * len(row) for row in last["evidence"]["times"]]
 file, last = forge("limits that are kept, by no costs of memory")
 file["models"][0].update(limits="1", memory={"F": "1"}, static_memory="0")
 last.update(fits=True)
-last["evidence"].update(holdings=[[0] * 2] * 2, rooms=[[10**9]] * 2)
 file, last = forge("limits where there are none")
 last["fits"] = True
 file, last = forge("other verdicts than there are")
@@ -74,6 +69,22 @@ for key, value in {"declared": [{"name": "S", "per": "stage", "lane": 0, "requir
     file["models"][0][key] = value
 file, last = forge("no model")
 file["models"] = []
+
+
+def objects(value, place=()):
+    """The places of all objects, but for the parameters, which may have any name."""
+    if isinstance(value, dict):
+        yield place
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if key != "params":
+            yield from objects(inner, (*place, key))
+
+
+for place in objects(good):
+    file, _ = forge(f"a key that nobody reads, in {place}")
+    for key in place:
+        file = file[key]
+    file["unknown"] = 1
 
 for name, forged in forgeries.items():
     done = subprocess.run([checker, "-"], input=json.dumps(forged), capture_output=True, text=True, timeout=10)
