@@ -123,23 +123,27 @@ static void addFormatOptions(OptionParser &parser, Options &options) {
 /// Those of programs for all values of a parameter.
 constexpr std::array<StringRef, 2> familyFormats = {"json", "cpp"};
 
+/// Declares what is for formats that hold all of a program.
+static void forWholePrograms(OptionParser &parser, const Options &options,
+                             function_ref<void()> declare) {
+  parser.onlyIf(
+      [&options] {
+        const Emitter *emitter = findEmitter(options.emit);
+        return emitter && emitter->programs != Emitter::Flat;
+      },
+      "it is for --emit=json, cpp, ir", declare);
+}
+
 /// Declares what says what is written.
 static void addOutputOptions(OptionParser &parser, BuildOptions &options) {
   addOutput(parser, options.output);
   std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
   kinds.push_back("ast");
   parser.choice("--emit", "The output format", kinds, options.emit);
-  parser.onlyIf(
-      [&options] {
-        const Emitter *emitter = findEmitter(options.emit);
-        return emitter && emitter->programs != Emitter::Flat;
-      },
-      "it is for formats that have loops: --emit=json, cpp, ir",
-      [&] {
-        parser.flag(
-            "--rolled", options.request.rolled,
-            "Write repeated actions as loops (json, ir; cpp always does)");
-      });
+  forWholePrograms(parser, options, [&] {
+    parser.flag("--rolled", options.request.rolled,
+                "Write repeated actions as loops (json, ir; cpp always does)");
+  });
   parser.value("--for", "NAME", options.free,
                "Write one program for all values of this parameter, proven for "
                "each (" +
@@ -149,7 +153,7 @@ static void addOutputOptions(OptionParser &parser, BuildOptions &options) {
 /// The same, of what fewer ask for.
 static void addRareOutputOptions(OptionParser &parser, BuildOptions &options) {
   parser.group("Communication", [&] {
-    forPrograms(parser, options, [&] {
+    forWholePrograms(parser, options, [&] {
       parser.choice("--preconnect",
                     "Write the order in which to open connections; auto, the "
                     "default: on stream transports",
@@ -176,7 +180,7 @@ static std::string findConflict(const BuildOptions &options) {
       (!llvm::is_contained(familyFormats, options.emit) || options.timeline ||
        !options.depfile.empty() || request.rolled || options.noFamilies ||
        !request.passes.passes.empty() || request.passes.verifiesEach ||
-       watch.printAfterAll || !watch.printAfter.empty() ||
+       watch.printAfterAll || !watch.printAfter.empty() || watch.timePasses ||
        !watch.print.ranks.empty() || watch.print.microbatches))
     return "--for writes one file of --emit=" +
            llvm::join(familyFormats, " or ") +

@@ -50,6 +50,8 @@ static std::string difference(const Program &program, const Program &other) {
 
 int ppcc::runDecompile(const Invocation &call) {
   Options options;
+  options.hasMessages = false;
+  options.request.passes.passes = "verify"; // What is computed.
   std::string name;
   OptionParser parser(call, "ppcc decompile");
   parser.positional("INPUT", options.request.input,

@@ -304,7 +304,8 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
               "--rules", "FILE", request.ruleFile,
               "The file that declares the rules of --with; std.pp by default");
         });
-    addCommunication(parser, request.passes, request.comm, dataOnly);
+    if (options.hasMessages)
+      addCommunication(parser, request.passes, request.comm, dataOnly);
     addCostOptions(parser, request.costs);
     parser.group("For builds and other tools", [&] {
       parser.number("--max-actions", request.limits.maxActions, 1,

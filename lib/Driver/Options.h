@@ -12,6 +12,7 @@ struct Options {
   Request request = {};
   std::string output = "-", emit = "json";
   bool hasEmitOption = true; ///< `emit` is an option.
+  bool hasMessages = true;   ///< So are those about messages.
   EmitOptions emitOptions = {};
   ConsoleOptions console = {};
   bool check = false, timeline = false, listParams = false;

@@ -58,7 +58,7 @@ def main():
     choices = {
         "--time-range": "3..9", "--preset": "column", "--width": "150", "--memory": None, "--arrows": None, "--title": "a title", "--no-legend": None,
         "--font-size": "14", "--torch-version": "2.9", "--cpp-symbol": "another", "--print-rank": "1", "--print-microbatches": "0..2",
-        "--rolled": None, "--torch-fsdp": None,
+        "--rolled": None, "--torch-fsdp": None, "--preconnect": "off",
     }
     base = ["ppcc", "one_f_one_b", "-D", "P=3", "-D", "M=12", "--cost", "memory.F=1"]
     taken = {}
