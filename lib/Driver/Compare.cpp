@@ -148,9 +148,7 @@ struct Comparison {
     Compiled compiled = compile(request, *session);
     if (!compiled)
       return exitCodeOf(compiled, err);
-    auto known = names.try_emplace(input).first;
-    for (const ProgramParam &param : compiled.program.params())
-      known->second.insert(param.name);
+    names.try_emplace(input, parameterNames(compiled, request, *session));
     seen.insert(nameOf(input, number));
     const Transport &transport = compiled.comm.transports.front();
     bool good = options.isPage() ? keep(std::move(compiled.program), transport)
@@ -245,6 +243,14 @@ struct Comparison {
   std::set<std::string> seen{};
 };
 
+/// The parameter of a row that `-D` or `--sweep` calls so.
+const ProgramParam *paramOf(const Row &row, StringRef name) {
+  auto *found = findBy(row.params, name, &ProgramParam::name);
+  return found
+             ? found
+             : findBy(row.params, name.split('.').second, &ProgramParam::name);
+}
+
 /// The parameters that tell rows apart or that were given, in order.
 std::vector<std::string> shownParams(const CompareOptions &options,
                                      ArrayRef<Row> rows) {
@@ -253,10 +259,15 @@ std::vector<std::string> shownParams(const CompareOptions &options,
     if (!llvm::is_contained(shown, name))
       shown.push_back(name);
   };
+  auto showGiven = [&](const std::string &name) {
+    for (const Row &row : rows)
+      if (const ProgramParam *param = paramOf(row, name))
+        show(param->name);
+  };
   for (const sema::ParamValue &param : options.request.params)
-    show(param.name);
+    showGiven(param.name);
   for (const Sweep &sweep : options.sweeps)
-    show(sweep.name);
+    showGiven(sweep.name);
   std::map<std::string, std::string> first;
   for (const Row &row : rows)
     for (const ProgramParam &param : row.params)

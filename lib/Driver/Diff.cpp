@@ -305,8 +305,7 @@ int ppcc::runDiff(const Invocation &call) {
     code = std::max(code, exitCodeOf(*sides[side], call.err));
     if (code != Success)
       continue;
-    for (const ProgramParam &param : sides[side]->program.params())
-      params.insert(param.name);
+    params.merge(parameterNames(*sides[side], options.request, *session));
     auto input = openInput(options.request, *session);
     haveHeads &= input && (!input->format || input->format->name == "json" ||
                            input->format->name == "ir");

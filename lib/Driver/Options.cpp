@@ -224,6 +224,22 @@ void ppcc::addPassOptions(OptionParser &parser, Options &options) {
   addPrintOptions(parser, options);
 }
 
+std::set<std::string> ppcc::parameterNames(const Compiled &compiled,
+                                           const Request &request,
+                                           Session &session) {
+  std::set<std::string> names;
+  for (const ParameterText &param : compiled.params) {
+    StringRef name = StringRef(param.name).split('.').second;
+    names.insert(param.name);
+    names.insert(name.empty() ? "schedule." + param.name : name.str());
+  }
+  auto input = openInput(request, session);
+  if (input && input->format && isFamilyFile(input->source, session.sources))
+    for (const ProgramParam &param : compiled.program.params())
+      names.insert(param.name);
+  return names;
+}
+
 ExitCode ppcc::checkParameter(StringRef given,
                               const std::set<std::string> &known,
                               Session &session) {

@@ -57,6 +57,9 @@ void addPassOptions(OptionParser &parser, Options &options);
 
 /// Takes `NAME=VALUE`; gives what is wrong with the text, or nothing.
 std::string parseDefinition(StringRef text, sema::ParamValue &value);
+/// What `-D` may call the parameters of what was compiled.
+std::set<std::string> parameterNames(const Compiled &compiled,
+                                     const Request &request, Session &session);
 /// Reports a parameter that was given but that none of several schedules has.
 ExitCode checkParameter(StringRef given, const std::set<std::string> &known,
                         Session &session);
