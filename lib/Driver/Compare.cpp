@@ -211,7 +211,9 @@ struct Comparison {
           Location(program.name()), pageRows, "actions and messages",
           maxPageRows, "a page");
     programs.push_back(std::move(program));
-    runs.push_back({programs.back(), transport});
+    runs.push_back({programs.back(), transport,
+                    options.request.costs.perRank ? ", equal work per rank"
+                                                  : ", equal work per stage"});
     return true;
   }
 

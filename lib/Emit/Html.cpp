@@ -83,10 +83,13 @@ private:
 
 /// A run of a page.
 struct PagePicture {
-  PagePicture(Picture &&picture)
-      : picture(std::move(picture)), nodes(this->picture, maxPageRows) {}
+  PagePicture(Picture &&picture, StringRef remark)
+      : picture(std::move(picture)),
+        title(this->picture.title() + remark.str()),
+        nodes(this->picture, maxPageRows) {}
 
   Picture picture;
+  std::string title;
   NodeTable nodes;
 };
 
@@ -116,7 +119,7 @@ struct RunWriter {
   }
 
   void write(JsonFields &fields) {
-    fields("title", picture.title());
+    fields("title", page.title);
     fields("tick", tick);
     fields("wide", isPerStageOrRank);
     if (picture.from != 0 || picture.to != times.makespan) {
@@ -345,7 +348,7 @@ static StringRef viewerFile(StringRef name) {
 static void writePage(const std::deque<PagePicture> &pages,
                       SourceManager &sources, raw_ostream &out) {
   Writer writer(out, /*inMarkup=*/true);
-  std::string title = escapedMarkup(pages.front().picture.title());
+  std::string title = escapedMarkup(pages.front().title);
   // The policy keeps whatever the names are from fetching anything.
   writer.put("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
              "<meta http-equiv=\"Content-Security-Policy\" content=\""
@@ -377,7 +380,8 @@ void ppcc::emitPage(ArrayRef<PageRun> runs, raw_ostream &out,
       return context.diags.refuse<diag::PictureTooLarge>(
           Location(run.program.name()), rows, "actions and messages",
           maxPageRows, "a page");
-    nodes += pages.emplace_back(std::move(*picture)).nodes.nodes.size();
+    nodes +=
+        pages.emplace_back(std::move(*picture), run.remark).nodes.nodes.size();
     if (nodes > maxPageRows)
       return context.diags.refuse<diag::PictureTooLarge>(
           Location(run.program.name()), nodes, "nodes", maxPageRows, "a page");

@@ -11,6 +11,7 @@ action NEXT    { to rank r + 1 for rank r; after F; }
 // BEYOND: :[[#@LINE-1]]:26: error: the peer of `1NEXT0` on rank 1 is rank 2, and there are 2 ranks [E0510]
 action LAST    { from rank 2; after F; }
 // APART: :[[#@LINE-1]]:28: error: the peer of `0LAST0` on rank 0 is rank 2, which hosts no stage of pipe `main` [E0510]
+// APART: note: {{.*}} weights stay where they are
 action OTHER   { to rank 1 - r for rank r; lane peer; after F; }
 action DIVIDES { to rank 1 / r for rank r; lane peer; after F; }
 // ZERO: :[[#@LINE-1]]:28: error: division by zero in `/` [E0407]

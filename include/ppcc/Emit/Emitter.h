@@ -87,6 +87,7 @@ struct Emitter {
 struct PageRun {
   const Program &program;
   Transport transport;
+  StringRef remark = {}; ///< Follows its title.
 };
 
 /// The most rows of a page; browsers take about 100 bytes for each.
