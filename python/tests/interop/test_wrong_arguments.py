@@ -187,6 +187,14 @@ def wrong_size(rank: int) -> None:
     program = ppcc.compile("gpipe", P=2, M=2)
     runtime = Runtime(program, {rank: nn.Linear(2 + rank, 2)}, loss_fn=loss_fn)
     refused("stage 1 does not take float32[1, 2]", lambda: runtime.step(torch.zeros(2, 2), target=torch.zeros(2, 2)))
+    # Also of other exceptions, for which they would wait.
+    stages = Unreadable({rank: nn.Linear(2, 2)}) if rank else {rank: nn.Linear(2, 2)}
+    refused("OSError: the disk is gone", lambda: Runtime(program, stages, loss_fn=loss_fn))
+
+
+class Unreadable(dict[int, nn.Module]):
+    def __getitem__(self, stage: int) -> nn.Module:
+        raise OSError("the disk is gone")
 
 
 def test_process_group_must_fit() -> None:

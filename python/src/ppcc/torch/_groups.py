@@ -49,7 +49,7 @@ class Groups:
         return _all_gather(value, None if across_job else self.pipeline)
 
     def raise_on_all_ranks(self) -> AbstractContextManager[None]:
-        """Raises UsageError on all ranks of the program when it is raised on one."""
+        """Raises UsageError on all ranks of the program when anything is raised on one."""
         return together(self.pipeline)
 
     def new_group(self, ranks: tuple[int, ...], backend: str | None = None, label: str = "") -> dist.ProcessGroup:
@@ -80,12 +80,15 @@ class Groups:
 
 @contextmanager
 def together(group: dist.ProcessGroup | None) -> Iterator[None]:
-    """Raises UsageError on all ranks of a group when it is raised on one."""
+    """Raises UsageError on all ranks of a group when anything is raised on one."""
     own_error: UsageError | None = None
     try:
         yield
     except UsageError as error:
         own_error = error
+    except Exception as error:  # Else the others would wait for this rank.
+        own_error = UsageError(f"{type(error).__name__}: {error}")
+        own_error.__cause__ = error
     troubles = _all_gather(None if own_error is None else str(own_error), group)
     if own_error is not None:
         raise own_error
