@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ppcc
 import pytest
+import torch
 from ppcc.torch import Runtime
 
 from . import spawn
@@ -127,3 +128,11 @@ def test_gradients_equal_those_without_a_pipeline(ranks: int) -> None:
 def test_schedules_of_one_rank_need_no_process_group() -> None:
     alone = [ppcc.compile(info.name, M=4) for info in ppcc.schedules() if not has_ranks(info)]
     run_all(0, [case(program) for program in [*alone, ppcc.compile("one_f_one_b", P=1, M=4)]])
+
+
+def test_actions_have_names_in_profiles() -> None:
+    runtime = Runtime(ppcc.compile("gpipe", P=1, M=2), {0: make_stages(1, Plain)[0]}, loss_fn=loss_fn, profile=True)
+    batch, target = make_batch(2)
+    with torch.profiler.profile() as profiler:
+        runtime.step(batch, target=target)
+    assert {"0F0", "0F1", "0B0", "0B1"} <= {event.name for event in profiler.events()}

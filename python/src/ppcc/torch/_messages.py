@@ -13,6 +13,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from .._program import Action, Pipe, Program
 from ._channels import Channels, Message, sends
 from ._errors import UsageError
+from ._measure import Observer
 from ._shapes import OUTPUT, TensorInfo, check_unchanged, part_of, versions_of
 
 Edge = tuple[int, int, int, int]
@@ -37,6 +38,7 @@ class Messages:
         answered: bool,
         acknowledges: Mapping[Edge, Edge],
         mesh: DeviceMesh | None = None,
+        observer: Observer | None = None,
     ) -> None:
         """DTensors are over the mesh. With `answered` each forward has a backward, whose message shows that the output was read. `acknowledges` is the result
         of acknowledged_by(), or empty."""
@@ -48,6 +50,7 @@ class Messages:
         self._receive_specs = specs_of
         self._headers = headers
         self._mesh = mesh
+        self._observer = observer or Observer()
         self._here: dict[Edge, tuple[tuple[Tensor, ...], tuple[int, ...]]] = {}
         self._arriving: dict[Edge, tuple[Message, Sequence[TensorInfo]]] = {}
         self._announced: dict[int, deque[tuple[Edge, Message]]] = defaultdict(deque)
@@ -66,13 +69,16 @@ class Messages:
         while edge not in self._arriving:
             self._post_announced(self._announcer[edge])
         message, infos = self._arriving.pop(edge)
-        tensors = tuple(info.received(tensor, self._mesh) for tensor, info in zip(message.wait(), infos, strict=True))
+        with self._observer.waits(edge):
+            arrived = message.wait()
+        tensors = tuple(info.received(tensor, self._mesh) for tensor, info in zip(arrived, infos, strict=True))
         if edge in self._acknowledges:
             self.acknowledge(self._acknowledges[edge])
         return tensors
 
     def post(self, item: tuple[Action, ...]) -> None:
         """Posts a message, or the messages of a batch together."""
+        self._observer.posts(item)
         if self._headers is not None:
             for action in item:
                 self._post_with_header(action, self._headers)

@@ -19,6 +19,7 @@ from ._failures import Failures
 from ._groups import Groups, check_same_program
 from ._inputs import Inputs
 from ._linked import Handler, LinkedProgram, LossFunction, RuntimeConfig
+from ._measure import NamedRanges, Observer
 from ._optimizer import Optimizer, check_step_is_barrier, clip_grad_norm_
 from ._reductions import Tie
 from ._step import ACTION_FUNCTIONS, Step, StepResult
@@ -134,7 +135,7 @@ class Runtime:
         self.optimizer, self.scaler = optimizer, scaler
         self._optimizer = None if optimizer is None else Optimizer(optimizer, self._setup, scaler, max_norm)
         self._validate = validate
-        self._profile = profile
+        self._observer = NamedRanges() if profile else Observer()
         self._failures = Failures.for_job()
         self._timeout = timedelta(seconds=timeout) if isinstance(timeout, (int, float)) else timeout
         if self._timeout is not None and self._timeout <= timedelta(0):
@@ -338,7 +339,7 @@ class Runtime:
             keeps_outputs=keeps_outputs,
             optimizer=self._optimizer if trains else None,
             validate=self._validate,
-            profile=self._profile,
+            observer=self._observer,
         )
         with self._watched(step):
             return self._run_step(step, inputs, share_losses)

@@ -26,6 +26,7 @@ from ._errors import UsageError
 from ._stash import Stash, OffloadedTensors, RandomState, repeats
 from ._inputs import Inputs
 from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, LinkedProgram
+from ._measure import Observer
 from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
@@ -74,7 +75,7 @@ class Step:
         keeps_outputs: bool,
         optimizer: Optimizer | None,
         validate: Callable[[], bool] | None,
-        profile: bool,
+        observer: Observer,
     ) -> None:
         self.result = StepResult()
         self.at: Action | None = None
@@ -86,13 +87,13 @@ class Step:
         self._keeps_outputs = keeps_outputs
         self._optimizer = optimizer
         self._validate = validate
-        self._profile = profile
+        self._observer = observer
         self._is_reduced = False
         self._stashes: dict[Key, Stash] = {}
         self._losses: dict[Key, Tensor] = {}
         self._outputs: dict[Key, tuple[Tensor, ...]] = {}
         self._messages = Messages(
-            linked.channels, self._setup.device, partial(_receive_specs, linked, trains), linked.headers, answered=trains, acknowledges=linked.acknowledges, mesh=self._setup.mesh
+            linked.channels, self._setup.device, partial(_receive_specs, linked, trains), linked.headers, answered=trains, acknowledges=linked.acknowledges, mesh=self._setup.mesh, observer=observer
         )
 
     def run(self) -> StepResult:
@@ -172,7 +173,7 @@ class Step:
         handler = self._setup.handlers.get(op)
         if handler is None and op in STEP_ACTIONS and not self._reduces:
             return
-        with torch.profiler.record_function(str(action)) if self._profile else nullcontext():
+        with self._observer.runs(self, action):
             try:
                 if handler is not None:
                     handler(action)
