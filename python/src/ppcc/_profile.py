@@ -144,6 +144,9 @@ class Profile:
         self.unit, self.unit_name = UNITS[options.unit], options.unit
         self.times: dict[str, Times] = defaultdict(lambda: defaultdict(list))
         self.messages: dict[tuple[str, int, int, int], Message] = defaultdict(lambda: Message([], []))
+        self.memory: dict[str, dict[int, int]] = {}
+        """In bytes, by stage: what each of some kinds takes, and `static`. Traces have none."""
+        self.limit: int | None = None
 
     def add(self, event: Event) -> None:
         """Notes an event that is an action, a send or a receive; passes over others."""
@@ -235,27 +238,44 @@ class Profile:
         ]
         latencies = self.latencies()
         latency = f',\n  "latency": [{", ".join(latencies)}]' if latencies else ""
-        return '{\n  "cost": {\n' + ",\n".join(rows) + "\n  }" + latency + "\n}\n"
+        by_stage = {name: [amounts[stage] for stage in sorted(amounts)] for name, amounts in self.memory.items()}
+        static = f',\n  "static": {by_stage.pop("static")}' if "static" in by_stage else ""
+        memory = f',\n  "memory": {json.dumps(by_stage)}' if by_stage else ""
+        return '{\n  "cost": {\n' + ",\n".join(rows) + "\n  }" + latency + memory + static + "\n}\n"
 
     def model(self) -> str:
         """Each stage that was measured is a layer, so that others can be cut from them."""
-        lines = [f"// What was measured, by the medians.", "model measured() {", f"  units {self.unit_name};"]
+        units = f"  units {self.unit_name}{', bytes' if self.memory else ''};"
+        lines = ["// What was measured, by the medians.", "model measured() {", units]
         for stage in range(self.num_stages()):
             costs = " ".join(
                 f"cost {kind} = {self.median(self.times[kind][stage])};" for kind in self.kinds() if stage in self.times[kind]
             )
+            for name, amounts in self.memory.items():
+                costs += f" {name if name == 'static' else f'memory {name}'} = {amounts[stage]};"
             lines.append(f"  layer stage_{stage} {{ {costs} }}" if self.stage_group else f"  {costs}")
         if self.stage_group:
             lines.append(f"  layers {', '.join(f'stage_{stage}' for stage in range(self.num_stages()))};")
         lines.append("}")
+        cluster = []
         if latencies := self.latencies():
             parts = [
                 f"s < {stage + 1} ? {latency} : "
                 for stage, (latency, after) in enumerate(zip(latencies, latencies[1:], strict=False))
                 if latency != after
             ]
-            lines += ["cluster measured() {", f"  units {self.unit_name};", f"  latency stage s = {''.join(parts)}{latencies[-1]};", "}"]
+            cluster.append(f"  latency stage s = {''.join(parts)}{latencies[-1]};")
+        if self.limit is not None:
+            cluster.append(f"  limit = {self.limit};")
+        if cluster:
+            lines += ["cluster measured() {", units, *cluster, "}"]
         return "\n".join(lines) + "\n"
+
+
+def new_profile() -> Profile:
+    """A profile for events named as actions are, in milliseconds."""
+    options = parser().parse_args(["-"])
+    return Profile(options, re.compile(options.match), {})
 
 
 def write(output: str, inputs: list[str], text: str) -> None:

@@ -136,7 +136,7 @@ def sweep(
     best: SweepPoint | None = None
     for limit in _between(*limits):
         try:
-            with _with_limit(costs, limit) as with_limit:
+            with limited_costs(costs, limit) as with_limit:
                 found = synthesize(placement, costs=with_limit, **arguments)
         except CompileError as error:
             if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
@@ -161,7 +161,8 @@ def _between(low: float, high: float) -> list[float]:
 
 
 @contextmanager
-def _with_limit(costs: Costs | None, limit: float) -> Iterator[Costs]:
+def limited_costs(costs: Costs | None, limit: float) -> Iterator[Costs]:
+    """Yields costs with another memory limit of all ranks, those of a file as a temporary file."""
     if costs is None or isinstance(costs, Mapping):
         others = {name: value for name, value in (costs or {}).items() if name not in ("limit", "memory.limit")}
         yield {**others, "memory.limit": limit}

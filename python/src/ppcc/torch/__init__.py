@@ -21,6 +21,7 @@ from ._interop import load_torch_runtime
 from ._overlap import Half, yield_to_other, interleave
 from ._runtime import Runtime
 from ._step import StepResult
+from ._tune import TunedOrder, TuneResult, tune
 
 __all__ = [
     "CheckResult",
@@ -30,9 +31,12 @@ __all__ = [
     "UsageError",
     "StepError",
     "StepResult",
+    "TuneResult",
+    "TunedOrder",
     "check",
     "interleave",
     "load_torch_runtime",
+    "tune",
     "yield_to_other",
 ]
 

@@ -1,14 +1,20 @@
-"""Observers of steps, which name actions in profiles."""
+"""Observers of steps, which name actions in profiles or measure their times and memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
+from .._profile import Event
 from .._program import Action
+from ._stash import OffloadedTensors
 
 if TYPE_CHECKING:
     from ._messages import Edge
@@ -33,3 +39,89 @@ class NamedRanges(Observer):
 
     def runs(self, step: Step, action: Action) -> AbstractContextManager[object]:
         return torch.profiler.record_function(str(action))
+
+
+class MemoryMeter(Observer):
+    """Measures what the first forward and the first I of each stage of a rank keep, in bytes.
+
+    A forward keeps what autograd saves, what it has received, and its outputs, but not weights and the batch. An I keeps the
+    gradients that its W reads, beside all that its forward keeps: an upper bound.
+    """
+
+    def __init__(self) -> None:
+        self.kept: dict[str, dict[int, int]] = {"F": {}, "I": {}}
+
+    @contextmanager
+    def runs(self, step: Step, action: Action) -> Iterator[None]:
+        measures = action.stage not in self.kept.get(action.op, (action.stage,))
+        key = action.pipe.index, action.stage, action.microbatch
+        if measures and action.op == "F":
+            module = step._linked.modules[key[:2]]
+            memory = OffloadedTensors([*module.parameters(), *module.buffers(), *step._inputs.tensors(action.microbatch)])
+            with memory.saving_hooks():
+                yield
+            self.kept["F"][action.stage] = memory.count_bytes([*step._stashes[key].received(), *step._stashes[key].outputs])
+            return
+        yield
+        if measures:
+            gradients = [leaf for leaf in tree_leaves(getattr(step._stashes[key].weights, "args", ())) if isinstance(leaf, Tensor)]
+            self.kept["I"][action.stage] = OffloadedTensors(()).count_bytes(gradients)
+
+
+class TimeRecorder(Observer):
+    """Records what a rank does in steps, as events of a trace (docs/profiles.md).
+
+    An action lasts from the end of the one before it to its own end, except for the time in which the rank waits for messages. So all
+    time of a rank between its first and its last action is either work or waiting.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.spans: list[tuple[int, int]] = []
+        """When the actions of each step began and ended, in nanoseconds."""
+        self._posted: dict[str, int] = {}
+        self._waited = 0
+        self._end: int | None = None
+
+    def start(self) -> None:
+        """Begins a step."""
+        self._end = None
+
+    @contextmanager
+    def runs(self, step: Step, action: Action) -> Iterator[None]:
+        self._waited, entered = 0, now()
+        yield
+        end = now()
+        if self._end is None:
+            self.spans.append((entered, end))
+            self._end = entered
+        self._add(str(action), self._end, end - self._end - self._waited)
+        self._end = end
+        self.spans[-1] = self.spans[-1][0], end
+
+    @contextmanager
+    def waits(self, edge: Edge) -> Iterator[None]:
+        begin = now()
+        yield
+        end = now()
+        self._waited += end - begin
+        _, source, stage, microbatch = edge
+        name = f"{stage}RECV_{'F' if source < stage else 'B'}{microbatch}"
+        posted = self._posted.pop(name)
+        self._add(name, posted, end - posted, end - begin)
+
+    def posts(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            if action.kind.is_send:
+                self._add(str(action), now(), 0)
+            else:
+                self._posted[str(action)] = now()
+
+    def _add(self, name: str, start: int, duration: int, waited: int | None = None) -> None:
+        waiting = None if waited is None else Decimal(waited) / 1000
+        self.events.append(Event(name, Decimal(duration) / 1000, Decimal(start) / 1000, waiting, ""))
+
+
+def now() -> int:
+    """The time in nanoseconds; of processes of one machine the same."""
+    return time.perf_counter_ns()

@@ -117,6 +117,12 @@ class OffloadedTensors:
         """A context in which autograd saves tensors here."""
         return torch.autograd.graph.saved_tensors_hooks(self._pack, _unpack)
 
+    def count_bytes(self, tensors: Iterable[Tensor]) -> int:
+        """The memory of these tensors and of those that autograd has saved here, in bytes."""
+        for tensor in tensors:
+            self._pack(tensor)
+        return sum(block.content.nbytes for block in self._blocks.values())
+
     def offload(self, inputs: Iterable[Tensor]) -> None:
         """Moves all tensors to the host, inputs included."""
         for tensor in inputs:
