@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Measures what ppcc.torch.tune gains: steps of orders of the library, of PyTorch's own runtime, and of the tuned order, on 4 gloo processes.
+
+Stages sleep for random, uneven times. Every order but GPipe's, which is shown for comparison, keeps to the memory of ZB-H1. The steps of
+all orders take turns. Prints a table in Markdown:
+
+    build/interop-2.15.0/bin/python test/bench/tuned.py [CASES]
+"""
+
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import ppcc
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+from ppcc.torch import Runtime, load_torch_runtime, tune
+from torch.distributed.pipelining import PipelineStage
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python/tests"))
+from interop.sleeping import Sleeper  # noqa: E402
+
+P, WIDTH, ROWS, STEPS = 4, 64, 2, 3
+LIBRARY = ["gpipe", "one_f_one_b", "zb_h1"]
+COLUMNS = ["case", "M", "GPipe", "1F1B", "ZB-H1", "PyTorch 1F1B", "PyTorch ZB-H1", "tuned", "predicted", "bound", "over 1F1B", "over the best", "off"]
+
+
+def case(number):
+    """Microbatches, and the seconds of F, I and W of each stage."""
+    chosen = random.Random(number)
+    forwards = [chosen.uniform(0.006, 0.024) for _ in range(P)]
+    return chosen.choice([8, 12]), [(f, f * chosen.uniform(0.8, 1.3), f * chosen.uniform(0.5, 1.2)) for f in forwards]
+
+
+def medians(steps):
+    """Milliseconds of steps, each after what prepares it; they take turns, and all ranks begin together."""
+    found = [[] for _ in steps]
+    for turn in range(1 + STEPS):
+        for (prepare, step), times in zip(steps, found, strict=True):
+            prepare()
+            dist.barrier()
+            start = time.perf_counter()
+            step()
+            dist.barrier()
+            if turn:
+                times.append(1e3 * (time.perf_counter() - start))
+    return list(map(statistics.median, found))
+
+
+def measure(rank, store, cases, results):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=P, timeout=timedelta(seconds=300))
+    loss_fn = torch.nn.functional.mse_loss
+    for number in range(cases):
+        microbatches, seconds = case(number)
+        batch, target = torch.randn(2, microbatches * ROWS, WIDTH, dtype=torch.float64)
+        programs = {name: ppcc.compile(name, P=P, M=microbatches) for name in LIBRARY}
+        module = Sleeper(rank, WIDTH, seconds[rank])
+        runtime = Runtime(programs["zb_h1"], {rank: module}, loss_fn=loss_fn)
+        found = tune(runtime, batch, target=target)
+        tuned = runtime.program
+
+        theirs = []
+        for name in ("one_f_one_b", "zb_h1"):
+            stage = PipelineStage(module, rank, P, torch.device("cpu"))
+            theirs.append(load_torch_runtime(programs[name], [stage], loss_fn=loss_fn))
+        given = [batch] if rank == 0 else []
+        asked = {"target": target, "losses": []} if rank == P - 1 else {}
+        steps = [(partial(runtime.set_program, program), partial(runtime.step, batch, target=target)) for program in (*programs.values(), tuned)]
+        steps += [(lambda: None, partial(there.step, *given, **asked)) for there in theirs]
+        gpipe, one_f_one_b, zb_h1, after, *pytorch = medians(steps)
+        if rank == 0:
+            best = min(one_f_one_b, zb_h1, *pytorch)
+            shares = [one_f_one_b / after - 1, best / after - 1, after / found.predicted - 1]
+            times = [gpipe, one_f_one_b, zb_h1, *pytorch, after, found.predicted, found.bound]
+            results.put((number, microbatches, times, shares, found.steps, found.processor_seconds))
+    dist.destroy_process_group()
+
+
+def main():
+    cases = int(sys.argv[1]) if len(sys.argv) > 1 else 30
+    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        results = torch.multiprocessing.get_context("spawn").SimpleQueue()
+        processes = torch.multiprocessing.spawn(measure, (f"{folder}/store", cases, results), nprocs=P, join=False)
+        while len(found) < cases:
+            while results.empty():
+                if processes.join(timeout=1):
+                    sys.exit("the processes have ended early")
+            number, microbatches, times, shares, *_ = one = results.get()
+            cells = [number, microbatches, *(f"{time:.0f}" for time in times), *(f"{100 * share:+.1f} %" for share in shares)]
+            print(f"| {' | '.join(map(str, cells))} |", flush=True)
+            found.append(one)
+        while not processes.join():
+            pass
+    over_1f1b, over_best, off = ([100 * share for share in shares] for shares in zip(*(one[3] for one in found), strict=True))
+    off = list(map(abs, off))
+    print(
+        f"\n{cases} cases, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores: the tuned order is faster than 1F1B by {statistics.median(over_1f1b):.1f} % in "
+        f"the median ({min(over_1f1b):.1f} to {max(over_1f1b):.1f} %), than the best of the others that hold no more by {statistics.median(over_best):.1f} % "
+        f"({min(over_best):.1f} to {max(over_best):.1f} %). Predictions are {statistics.median(off):.1f} % off in the median, {max(off):.1f} % at most. Tuning took at "
+        f"most {max(one[4] for one in found)} steps, and {max(one[5] for one in found):.1f} s of processor time beside them."
+    )
+
+
+if __name__ == "__main__":
+    main()
