@@ -46,6 +46,9 @@ from ._spread import Spread
 COMPUTES = {"F", "B", "I", "W"}
 MIN_GAIN = 0.01
 """An order must be predicted to save this share of the step, to be tried."""
+MAX_MAKESPAN = 1.25
+"""Orders whose makespan is longer than the shortest by this factor are not rated by spread."""
+MAX_TRIES = 3
 MAX_UNEXPLAINED = 0.05
 NUMBER = re.compile(r"[0-9]+[.][0-9]+")
 
@@ -56,8 +59,8 @@ class TunedOrder:
 
     name: str
     """The name of the schedule in the library, `synthesized` or `given`, the program that the Runtime had."""
-    expected: float
-    """The expected step."""
+    expected: float | None
+    """The expected step; None for orders that do not fit or have a long makespan."""
     makespan: float
     """The simulated makespan with the medians of all costs."""
     memory: int
@@ -450,19 +453,27 @@ class _Tuning:
         if not bounds:
             raise UsageError("; ".join(remarks))
         spread, overhead = Spread(self.profile), median(self.overheads)
-        orders = []
-        would_help = {}
-        for name, program in programs.items():
-            report = program.simulate(costs, transport=self.transports[0])
-            fits = report.peak_memory <= limit
-            expected = spread.of(program) * report.makespan + overhead
-            orders.append(TunedOrder(name, expected, report.makespan, int(report.peak_memory), fits))
-            would_help[name] = _would_help(program.simulate(limited, transport=self.transports[0]) if fits else report)
+        reports = {name: program.simulate(costs, transport=self.transports[0]) for name, program in programs.items()}
+        fitting = {name: report.makespan for name, report in reports.items() if report.peak_memory <= limit}
+        rated = {name for name, makespan in fitting.items() if makespan <= MAX_MAKESPAN * min(fitting.values())} | {"given"}
+        orders = [
+            TunedOrder(
+                name,
+                spread.of(programs[name]) * report.makespan + overhead if name in rated else None,
+                report.makespan,
+                int(report.peak_memory),
+                name in fitting,
+            )
+            for name, report in reports.items()
+        ]
         given = orders[0]
-        orders.sort(key=lambda order: (not order.fits, order.expected))
-        slowest = (1 - MIN_GAIN) * given.expected if given.fits else math.inf
-        better = [order for order in orders if order.fits and order.expected < slowest]
+        orders.sort(key=lambda order: (not order.fits, order.expected is None, order.expected or order.makespan))
+        slowest = (1 - MIN_GAIN) * (given.expected or math.inf) if given.fits else math.inf
+        better = [order for order in orders if order.fits and (order.expected or math.inf) < slowest][:MAX_TRIES]
         tries = [(order, programs[order.name].json) for order in better]
+        would_help = {
+            order.name: _would_help(programs[order.name].simulate(limited if order.fits else costs, transport=self.transports[0])) for order in (given, *better)
+        }
         return _Chosen(tries, tuple(orders), given, *min(bounds), would_help, limit, remarks)
 
     def _explain(self, measured: float, predicted: float) -> str:
