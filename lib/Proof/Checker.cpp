@@ -323,7 +323,8 @@ private:
   /// Notes what a rank does, and what stands before what in its queues.
   void link(uint32_t rank) {
     const auto &rows = program.ranks[rank];
-    before.emplace_back(rows.size());
+    auto &list = before.emplace_back();
+    auto &ends = beforeEnds.emplace_back(rows.size());
     forEachPredecessor(
         program, rows,
         [&](uint32_t row) {
@@ -340,10 +341,13 @@ private:
         },
         [&](uint32_t row, uint32_t last, Affine iteration,
             const Domain &domain) {
-          before[rank][row].push_back({{rank, row, false, thisIteration},
-                                       {rank, last, true, iteration},
-                                       domain});
+          list.push_back({{rank, row, false, thisIteration},
+                          {rank, last, true, iteration},
+                          domain});
+          ends[row] = list.size();
         });
+    for (uint32_t row = 1; row < rows.size(); ++row)
+      ends[row] = std::max(ends[row], ends[row - 1]);
     for (uint32_t row = 0; row != rows.size(); ++row)
       note(rank, row);
     if (!transport)
@@ -421,16 +425,41 @@ private:
 
   // ---- Who waits for whom ----
 
+  /// Whether both ends of a message end together.
+  bool isCollective(const KindInfo &info) const {
+    return !info.isCompute() && transport &&
+           transport->sendWait == SendWait::Receive;
+  }
+
+  /// Calls `visit` for what the start of an item waits for on its rank, and for
+  /// the start, which its end waits for.
+  template <class Visit>
+  void forEachOwnRelation(uint32_t rank, uint32_t item, Visit visit) const {
+    for (uint32_t i = item == 0 ? 0 : beforeEnds[rank][item - 1];
+         i != beforeEnds[rank][item]; ++i)
+      visit(before[rank][i]);
+    const KindInfo &info = infoOf(rank, item);
+    visit(Relation{{rank, item, true, thisIteration},
+                   {rank, item, false, thisIteration},
+                   fullDomain(rank, item),
+                   isCollective(info) || info.isCompute() ? Wait::Own
+                                                          : Wait::None});
+  }
+
   /// Calls `visit` for all that the start and the end of an item wait for.
   /// False where some of it is not known.
   template <class Visit>
   bool forEachRelation(uint32_t rank, uint32_t item, Visit visit) const {
+    forEachOwnRelation(rank, item, visit);
+    return forEachOtherRelation(rank, item, visit);
+  }
+
+  template <class Visit>
+  bool forEachOtherRelation(uint32_t rank, uint32_t item, Visit visit) const {
     const auto &rows = program.ranks[rank];
     const KindInfo &info = infoOf(rank, item);
     Event start{rank, item, false, thisIteration},
         end{rank, item, true, thisIteration};
-    for (const Relation &relation : before[rank][item])
-      visit(relation);
     if (!info.isCompute() && !transport)
       return false;
     bool known = true;
@@ -439,10 +468,6 @@ private:
         visit(Relation{target, source, domain, wait});
       };
     };
-    bool isCollective =
-        !info.isCompute() && transport->sendWait == SendWait::Receive;
-    dependsOn(end, isCollective || info.isCompute() ? Wait::Own : Wait::None)(
-        start, fullDomain(rank, item));
     uint32_t row = item;
     do {
       auto whenReady = dependsOn(start, Wait::None);
@@ -471,10 +496,10 @@ private:
           rank, item,
           find(Role::Produces, at.pipe, at.stage, noStage, info.mainSlot()),
           dependsOn(start, Wait::None));
-    if (isCollective || info.isRecv())
+    if (isCollective(info) || info.isRecv())
       known &= forEachMatchingMessage(
           rank, item, [&](Event other, const Domain &domain) {
-            other.isEnd = !isCollective;
+            other.isEnd = !isCollective(info);
             dependsOn(end, Wait::Own)(other, domain);
           });
     // A receive makes room, `capacity` messages earlier on the lane.
@@ -569,13 +594,17 @@ private:
           isZero(timing.times.ranks[event.rank][event.row].start, whole))
         continue;
       std::vector<Domain> pieces;
-      forEachRelation(event.rank, event.row, [&](const Relation &relation) {
+      auto add = [&](const Relation &relation) {
         if (relation.target.isEnd == event.isEnd &&
             isZero(slack(timing, relation), relation.domain)) {
           pieces.push_back(relation.domain);
           open.push_back(relation.source);
         }
-      });
+      };
+      forEachOwnRelation(event.rank, event.row, add);
+      if (covers(pieces, whole)) // Most are.
+        continue;
+      forEachOtherRelation(event.rank, event.row, add);
       if (!covers(pieces, whole))
         return false;
     }
@@ -586,9 +615,10 @@ private:
   const Topology &head;
   const Transport *transport;
   Declared declared;
-  std::vector<std::vector<std::vector<Relation>>> before; ///< By rank and row.
-  std::map<Key, Sequence> producers;          ///< What plays which role.
-  std::vector<std::vector<Affine>> positions; ///< On lanes, by rank and row.
+  std::vector<std::vector<Relation>> before;     ///< By rank, those of each row
+  std::vector<std::vector<uint32_t>> beforeEnds; ///< up to here.
+  std::map<Key, Sequence> producers;             ///< What plays which role.
+  std::vector<std::vector<Affine>> positions;    ///< On lanes, by rank and row.
   std::map<std::pair<uint32_t, uint32_t>, Sequence> receives; ///< By lane.
   std::string misplaced; ///< What is wrong with the template,
   Finding workFinding;   ///< and with its work.
