@@ -95,7 +95,7 @@ def test_tunes_uneven_stages(tmp_path: Path) -> None:
     spawn.run(run_tuned, 4, ppcc.compile("gpipe", P=4, M=M).json, str(tmp_path))
     report = (tmp_path / "report.html").read_text()
     assert report.count("<iframe") == 2 and "synthesized" in report
-    assert "memory in bytes" in (tmp_path / "measured.pp").read_text()
+    assert "units ms, bytes;" in (tmp_path / "measured.pp").read_text()
 
 
 def hooked(forward: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
