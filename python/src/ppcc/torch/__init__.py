@@ -2,8 +2,8 @@
 
 `Runtime` runs every program except those with slices of sequences and those that move memory between ranks (`bpipe`), including
 several pipes (DualPipe), overlap groups, skip edges, B or I and W. It rejects stages whose gradients would be wrong before the
-first step. `load_torch_runtime` runs a program in PyTorch's own runtime, and `check` reports whether a schedule of another
-system can deadlock.
+first step. `tune` finds the order with the shortest step for measured costs. `load_torch_runtime` runs a program in PyTorch's own
+runtime, and `check` reports whether a schedule of another system can deadlock.
 
 Examples:
     >>> import ppcc, ppcc.torch, torch

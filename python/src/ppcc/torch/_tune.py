@@ -16,19 +16,20 @@ import re
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from html import escape
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
 
-from .._compiler import compile, compile_source, schedules, synthesize
+from .._compiler import SynthesisResult, compile, compile_source, schedules, synthesize
 from .._diagnostics import CompileError
 from .._profile import new_profile
 from .._program import Program
@@ -43,6 +44,7 @@ from ._runtime import Runtime
 from ._shapes import fork_random
 from ._spread import Spread
 
+T = TypeVar("T")
 COMPUTES = {"F", "B", "I", "W"}
 MIN_GAIN = 0.01
 """An order must be predicted to save this share of the step, to be tried."""
@@ -235,6 +237,7 @@ class _Chosen:
     tries: list[tuple[TunedOrder, str]]
     orders: tuple[TunedOrder, ...]
     given: TunedOrder
+    expected: dict[str, float]
     bound: float
     why: str
     would_help: dict[str, tuple[str, ...]]
@@ -266,7 +269,7 @@ class _Tuning:
         walls = self._measure()
         for kinds, name in (({"I", "W"}, "I and W"), ({"B"}, "B")):
             if not kinds <= self._known_kinds():
-                probe = self._from_rank_0(lambda kinds=kinds: self._probe(fused="B" in kinds).json)
+                probe = self._from_rank_0(partial(self._probe, fused="B" in kinds))
                 if (error := self._try_program(probe)) is None:
                     self._measure()
                 else:
@@ -284,21 +287,21 @@ class _Tuning:
             if after < before or not chosen.given.fits:
                 kept, measured = order, after
             else:
-                self.remarks.append(f"{order.name} was not faster: {after:.4g} ms, {order.expected:.4g} ms predicted")
+                self.remarks.append(f"{order.name} was not faster: {after:.4g} ms, {chosen.expected[order.name]:.4g} ms predicted")
                 self.runtime.set_program(self.given)
                 measured = before
             break
         else:
             if not chosen.given.fits:
                 raise UsageError(f"no order within the memory limit of {chosen.memory_limit} bytes can run: {'; '.join(self.remarks)}")
-        unexplained = median(walls) / chosen.given.expected - 1
+        unexplained = median(walls) / chosen.expected["given"] - 1
         if abs(unexplained) > MAX_UNEXPLAINED:
-            self.remarks.append(self._from_rank_0(lambda: self._explain(median(walls), chosen.given.expected)))
+            self.remarks.append(self._from_rank_0(lambda: self._explain(median(walls), chosen.expected["given"])))
         result = TuneResult(
             order=kept.name,
             before=before,
             after=measured,
-            predicted=kept.expected,
+            predicted=chosen.expected[kept.name],
             bound=chosen.bound,
             why=chosen.why,
             would_help=chosen.would_help[kept.name],
@@ -380,31 +383,31 @@ class _Tuning:
 
     # Choosing, on rank 0.
 
-    def _from_rank_0(self, make: Any) -> Any:
+    def _from_rank_0(self, make: Callable[[], T]) -> T:
         """The value that a function returns on rank 0, on all ranks; raises UsageError on all ranks if it raises."""
-        made = None
+        made: Any = None
         with self.groups.raise_on_all_ranks():
             if self.runtime.rank == 0:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     made = make()
-        return self.groups.all_gather(made)[0]
+        return cast(T, self.groups.all_gather(made)[0])
 
     def _without_costs(self) -> Program:
         """The given program, which may have costs of its own."""
         document = json.loads(self.given.json)
         return Program.from_json(json.dumps({key: value for key, value in document.items() if key != "costs"}))
 
-    def _synthesize(self, **arguments: Any) -> Any:
+    def _synthesize(self, **arguments: Any) -> SynthesisResult:
         with tempfile.TemporaryDirectory() as folder:
             placement = Path(folder) / "given.json"
             self._without_costs().save(placement)
             return synthesize(placement, transport=self.transports, **arguments)
 
-    def _probe(self, fused: bool) -> Program:
-        """A program of this placement with the other kind of backward, that holds no more activations than the given one."""
+    def _probe(self, *, fused: bool) -> str:
+        """The JSON of a program of this placement with the other kind of backward, that holds no more activations than the given one."""
         limit = self._without_costs().simulate().peak_activations
-        return self._program(self._synthesize(fused_backward=fused, effort=1, costs={"memory.limit": limit}).text)
+        return self._program(self._synthesize(fused_backward=fused, effort=1, costs={"memory.limit": limit}).text).json
 
     def _program(self, text: str) -> Program:
         return compile_source(text, transport=self.transports)
@@ -456,25 +459,19 @@ class _Tuning:
         reports = {name: program.simulate(costs, transport=self.transports[0]) for name, program in programs.items()}
         fitting = {name: report.makespan for name, report in reports.items() if report.peak_memory <= limit}
         rated = {name for name, makespan in fitting.items() if makespan <= MAX_MAKESPAN * min(fitting.values())} | {"given"}
+        expected = {name: spread.of(programs[name]) * reports[name].makespan + overhead for name in rated}
         orders = [
-            TunedOrder(
-                name,
-                spread.of(programs[name]) * report.makespan + overhead if name in rated else None,
-                report.makespan,
-                int(report.peak_memory),
-                name in fitting,
-            )
-            for name, report in reports.items()
+            TunedOrder(name, expected.get(name), report.makespan, int(report.peak_memory), name in fitting) for name, report in reports.items()
         ]
         given = orders[0]
-        orders.sort(key=lambda order: (not order.fits, order.expected is None, order.expected or order.makespan))
-        slowest = (1 - MIN_GAIN) * (given.expected or math.inf) if given.fits else math.inf
-        better = [order for order in orders if order.fits and (order.expected or math.inf) < slowest][:MAX_TRIES]
+        orders.sort(key=lambda order: (not order.fits, order.name not in rated, order.expected or order.makespan))
+        slowest = (1 - MIN_GAIN) * expected["given"] if given.fits else math.inf
+        better = [order for order in orders if order.fits and expected.get(order.name, math.inf) < slowest][:MAX_TRIES]
         tries = [(order, programs[order.name].json) for order in better]
         would_help = {
             order.name: _would_help(programs[order.name].simulate(limited if order.fits else costs, transport=self.transports[0])) for order in (given, *better)
         }
-        return _Chosen(tries, tuple(orders), given, *min(bounds), would_help, limit, remarks)
+        return _Chosen(tries, tuple(orders), given, expected, *min(bounds), would_help, limit, remarks)
 
     def _explain(self, measured: float, predicted: float) -> str:
         """What may be the cause of a step that was not predicted."""
