@@ -232,13 +232,19 @@ struct LineMaker {
       ++modulus;
     if (modulus == 1)
       return fmt::format("{} ..", first);
-    std::vector<int64_t> residues;
-    for (int64_t r = 0; r != modulus; ++r)
-      if (isHere[r])
-        residues.push_back(r);
+    std::vector<std::string> residues;
+    for (int64_t r = 0, end; r < modulus; r = end + 1) {
+      for (end = r; end != modulus && isHere[end]; ++end)
+        if (end < r + 2)
+          residues.push_back(fmt::to_string(end));
+      if (end > r + 2) {
+        residues.pop_back();
+        residues.back() += fmt::format(" .. {}", end - 1);
+      }
+    }
     std::string name =
         modulus == 2
-            ? fmt::format("{} {}", residues[0] == 0 ? "even" : "odd", free)
+            ? fmt::format("{} {}", residues[0] == "0" ? "even" : "odd", free)
             : fmt::format("{} % {} = {}", free, modulus,
                           fmt::join(residues, ", "));
     if (first <= modulus)
