@@ -2,15 +2,15 @@
 //
 // Algorithm: greedy off-line substitution (Apostolico and Lonardi 2000). Each
 // pass finds the repetitions of a body of at most 64 items (the runs of Main
-// and Lorentz 1984) by comparing each item with the one a period later. It
-// replaces the run that saves most by a loop, and folds the body of that loop
-// likewise. Bodies are hash-consed: equal bodies have equal numbers, so that
-// two items compare in O(1). `Fold` says which run goes first; RunsFirst joins
-// equal neighbours before the first pass.
-// Invariant: expanding all loops gives the sequence.
-// Cost: O(64 * items) a pass, and each pass removes at least one item, until
-// the steps of the table are spent: what is left then stays unfolded.
-// WidestLast also tests whether bodies are loops themselves.
+// and Lorentz 1984) by comparing every period-th item with the one a period
+// later. It replaces the run that saves most by a loop, and folds the body of
+// that loop likewise. Bodies are hash-consed: equal bodies have equal numbers,
+// so that two items compare in O(1). `Fold` says which run goes first;
+// RunsFirst joins equal neighbours before the first pass. Invariant: expanding
+// all loops gives the sequence. Cost: O(items + their runs) a pass, and each
+// pass removes at least one item, until the steps of the table are spent: what
+// is left then stays unfolded. WidestLast also tests whether bodies are loops
+// themselves.
 //
 // Example: F F B F B F B B.
 // Fold::Longest saves 4 items with period 2: F, 3 x (F B), B.
@@ -61,38 +61,50 @@ bool BodyTable::foldOnce(List &items, Fold fold) {
   size_t maxPeriod = std::min(longest, size / 2);
   if (!spend(maxPeriod * size))
     return false;
-  for (size_t period = 1; period <= maxPeriod; ++period) {
-    size_t run = 0;
-    for (size_t i = size - period; i-- != 0;) {
-      run = items[i] == items[i + period] ? run + 1 : 0;
-      size_t count = run / period + 1, saved = (count - 1) * period;
-      // A loop of two is shorter for a letter alone.
-      if (count == 1 ||
-          (saved == 1 && !(items[i].count == 1 && isSymbol(items[i].body))))
+  std::vector<uint64_t> words; // To compare at once.
+  for (Item item : items)
+    words.push_back(std::bit_cast<uint64_t>(item));
+  auto repeats = [&](size_t i, size_t period) {
+    return words[i] == words[i + period];
+  };
+  for (size_t period = 1; period <= maxPeriod; ++period)
+    // A run that is long enough has an item at a multiple of its period.
+    for (size_t i = size / period * period; i >= period;) {
+      i -= period;
+      if (i + period >= size || !repeats(i, period))
         continue;
-      size_t worth = saved;
-      if (fold == Fold::WidestLast &&
-          isPrimitive(ArrayRef(items).slice(i, period)))
-        worth += period * size;
-      // The first place of the longest run, or the last, with the smallest
-      // period.
-      if (worth > best || (!isLast && worth == best && period == length)) {
-        best = worth;
-        at = i;
-        length = period;
-        times = count;
+      size_t end = i + 1;
+      while (i != 0 && repeats(i - 1, period))
+        --i;
+      while (end + period != size && repeats(end, period))
+        ++end;
+      size_t saved = (end - i) / period * period, worth = saved;
+      bool isSingle = items[i].count == 1 && isSymbol(items[i].body);
+      // A loop of two is shorter for a letter alone.
+      if (saved > (isSingle ? 0 : 1)) {
+        if (fold == Fold::WidestLast &&
+            isPrimitive(ArrayRef(items).slice(i, period)))
+          worth += period * size;
+        // The first place of the longest run, or the last, with the smallest
+        // period.
+        if (worth > best || (!isLast && worth == best && period == length)) {
+          best = worth;
+          at = isLast ? end - saved : i;
+          length = period;
+          times = saved / period + 1;
+        }
       }
+      i = (i + period - 1) / period * period;
     }
-  }
   if (times == 0)
     return false;
   Item loop;
   if (length == 1 && items[at].count == 1) {
-    loop = {items[at].body, int64_t(times)};
+    loop = {items[at].body, uint32_t(times)};
   } else {
     List body(items.begin() + at, items.begin() + at + length);
     foldAll(body, fold);
-    loop = {list(std::move(body)), int64_t(times)};
+    loop = {list(std::move(body)), uint32_t(times)};
   }
   items.erase(items.begin() + at + 1, items.begin() + at + length * times);
   items[at] = loop;

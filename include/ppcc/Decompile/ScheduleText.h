@@ -26,9 +26,7 @@ class BodyTable {
 public:
   /// Some times the same, one after another.
   struct Item {
-    uint32_t body;
-    int64_t count;
-    bool operator==(const Item &) const = default;
+    uint32_t body, count;
     auto operator<=>(const Item &) const = default;
   };
   using List = std::vector<Item>;
