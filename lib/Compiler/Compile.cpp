@@ -372,6 +372,7 @@ struct Compilation {
                                       request.limits, evaluator, diags);
     if (!instance)
       return std::nullopt;
+    instance->rows = request.rows;
     auto addCosts = [&](Program &program) {
       return applyCosts(request.costs, session, program);
     };

@@ -49,6 +49,23 @@ public:
   }
 
   std::optional<Program> run(function_ref<bool(Program &)> addCosts) {
+    if (instance.rows)
+      program = program.withRows(*instance.rows);
+    else if (!runBodies())
+      return std::nullopt;
+    if (!fill(addCosts) ||
+        !applyRules(instance.rules, limits, evaluator, sources, diags,
+                    program) ||
+        !insertPeerSides(addCosts, evaluator, diags, program))
+      return std::nullopt;
+    dropUnusedKinds();
+    return std::move(program);
+  }
+
+private:
+  friend RankBody;
+
+  bool runBodies() {
     size_t before = diags.errorCount();
     reserve();
     auto count = [this](auto &&...args) { return counterOf(args...); };
@@ -82,19 +99,8 @@ public:
     }
     evaluator.counter = nullptr;
     evaluator.rank.reset();
-    if (diags.errorCount() != before)
-      return std::nullopt;
-    if (!fill(addCosts) ||
-        !applyRules(instance.rules, limits, evaluator, sources, diags,
-                    program) ||
-        !insertPeerSides(addCosts, evaluator, diags, program))
-      return std::nullopt;
-    dropUnusedKinds();
-    return std::move(program);
+    return diags.errorCount() == before;
   }
-
-private:
-  friend RankBody;
 
   /// Files may declare many kinds; a program has those that it uses.
   void dropUnusedKinds() {

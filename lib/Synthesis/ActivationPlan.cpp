@@ -320,10 +320,8 @@ struct ActivationPlanSearch {
     choice.value = found.value;
     // Copies may hold up what the order does not know of.
     if (plan.uses(ActivationPolicy::Offload) &&
-        !(best.value && found.value > *best.value)) {
+        !(best.value && found.value > *best.value))
       choice.value = context.evaluate(problem, found.order, std::nullopt).value;
-      context.actions += problem.numActions * 64;
-    }
     return choice;
   }
 

@@ -2,6 +2,7 @@
 #include "ppcc/Basic/Diagnostics/Synthesis.h"
 
 #include "ppcc/Compiler/ScheduleLibrary.h"
+#include "ppcc/Expand/Expand.h"
 
 #include "llvm/Support/Path.h"
 
@@ -10,20 +11,21 @@ using namespace ppcc::synthesis;
 
 using enum Workload::Part;
 
+bool InitialOrders::hasPlacement(const Head &other) const {
+  const Head &head = context.program.head();
+  return other.numRanks == head.numRanks &&
+         llvm::equal(other.pipes, head.pipes, [](auto &its, auto &mine) {
+           return mine.rankOfStage == its.rankOfStage &&
+                  mine.firstMicrobatch == its.firstMicrobatch &&
+                  mine.numMicrobatches == its.numMicrobatches &&
+                  mine.skipEdges == its.skipEdges && mine.gaps == its.gaps &&
+                  its.slices == 1;
+         });
+}
+
 /// The order of a program with this placement, if it is one of this problem.
 std::optional<Order> InitialOrders::orderOf(const Program &other) const {
-  const Program &program = context.program;
   bool isFused = problem.load.backward == Workload::Backward::Fused;
-  if (other.numRanks() != program.numRanks() ||
-      other.pipes().size() != program.pipes().size())
-    return std::nullopt;
-  for (auto [mine, its] : llvm::zip(program.pipes(), other.pipes()))
-    if (mine.rankOfStage != its.rankOfStage ||
-        mine.firstMicrobatch != its.firstMicrobatch ||
-        mine.numMicrobatches != its.numMicrobatches ||
-        mine.skipEdges != its.skipEdges || mine.gaps != its.gaps ||
-        its.slices != 1)
-      return std::nullopt;
   StageNumbering numbering(other.pipes());
   std::vector<uint32_t> next(problem.numOps());
   Order order(other.numRanks());
@@ -65,7 +67,9 @@ bool InitialOrders::readFrom() {
     Compiled compiled = compile(request, context.session);
     if (!compiled)
       return false;
-    auto order = orderOf(compiled.program);
+    auto order = hasPlacement(compiled.program.head())
+                     ? orderOf(compiled.program)
+                     : std::nullopt;
     if (!order)
       return context.session.diags.report<diag::InvalidInitialOrder>({}, name);
     add(std::move(*order), name);
@@ -76,43 +80,48 @@ bool InitialOrders::readFrom() {
 void InitialOrders::readLibrary() {
   if (std::exchange(hasLibrary, true))
     return;
-  for (const LibraryFile &file : scheduleLibrary()) {
-    if (!file.text.contains("\nschedule "))
-      continue;
-    StringRef name = llvm::sys::path::stem(file.name);
-    if (!tryLibrary(name, {}) && problem.maxChunks > 1)
-      // Perhaps a parameter is the number of chunks.
-      tryLibrary(name, std::to_string(problem.maxChunks));
-  }
+  for (const LibraryFile &file : scheduleLibrary())
+    if (file.text.contains("\nschedule "))
+      readLibrary(llvm::sys::path::stem(file.name));
 }
 
-bool InitialOrders::tryLibrary(StringRef name, const std::string &chunks) {
-  const SynthesisRequest &userRequest = context.userRequest;
+void InitialOrders::readLibrary(StringRef name) {
   Session quiet(context.session.sources);
   Request request;
   request.input = name.str();
   request.until = Request::StopAfter::Checked;
-  Compiled checked = compile(request, quiet);
-  request.until = Request::StopAfter::Expanded;
-  request.limits = userRequest.request.limits;
-  auto given = [&](StringRef param) {
-    return findBy(userRequest.request.params, param, &sema::ParamValue::name);
-  };
-  for (const ParameterText &param : checked.params)
-    if (auto *value = given(param.name))
-      request.params.push_back(*value);
-    else if (param.type == "int" && !chunks.empty() &&
-             llvm::none_of(request.params, [&](const auto &other) {
-               return other.value == chunks && !given(other.name);
-             }))
-      request.params.push_back({param.name, chunks});
+  request.limits = context.userRequest.request.limits;
   Compiled compiled = compile(request, quiet);
   if (!compiled)
-    return false;
-  auto order = orderOf(compiled.program);
-  if (order)
-    add(std::move(*order), name.str());
-  return order.has_value();
+    return;
+  const Checked &checked = *compiled.checked;
+  auto add = [&](ArrayRef<sema::ParamValue> params) {
+    sema::Evaluator evaluator(checked.module, quiet.diags,
+                              request.limits.maxSteps());
+    auto instance = sema::instantiate(checked.selection, params, checked.layout,
+                                      request.limits, evaluator, quiet.diags);
+    if (!instance || !hasPlacement(instance->program))
+      return false;
+    auto program = expand(
+        checked.module, std::move(*instance), request.limits, evaluator,
+        quiet.sources, [](Program &) { return true; }, quiet.diags);
+    auto order = program ? orderOf(*program) : std::nullopt;
+    if (order)
+      this->add(std::move(*order), name.str());
+    return order.has_value();
+  };
+  std::vector<sema::ParamValue> params;
+  const ParameterText *chunks = nullptr;
+  for (const ParameterText &param : compiled.params)
+    if (auto *value = findBy(context.userRequest.request.params, param.name,
+                             &sema::ParamValue::name))
+      params.push_back(*value);
+    else if (param.type == "int" && !chunks)
+      chunks = &param; // Perhaps.
+  if (add(params) || problem.maxChunks == 1 || !chunks)
+    return;
+  params.push_back({chunks->name, std::to_string(problem.maxChunks)});
+  add(params);
 }
 
 std::string InitialOrders::originOf(const Order &order) const {

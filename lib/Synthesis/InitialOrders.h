@@ -25,8 +25,9 @@ public:
   std::string originOf(const Order &order) const;
 
 private:
+  bool hasPlacement(const Head &other) const;
   std::optional<Order> orderOf(const Program &other) const;
-  bool tryLibrary(StringRef name, const std::string &chunks);
+  void readLibrary(StringRef name);
 
   SynthesisContext &context;
   const Problem &problem;

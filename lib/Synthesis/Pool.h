@@ -14,8 +14,11 @@ public:
   /// Whether nothing more is to be done: the bound is met, the budget is used,
   /// or somebody says so.
   bool isDone() const {
-    return (!kept.empty() && kept.front().value <= problem.bound.time) ||
-           actions >= options.budget || (options.stop && *options.stop);
+    return isAtBound() || actions >= options.budget ||
+           (options.stop && *options.stop);
+  }
+  bool isAtBound() const {
+    return !kept.empty() && kept.front().value <= problem.bound.time;
   }
   uint64_t left() const {
     return actions >= options.budget ? 0 : options.budget - actions;
@@ -32,6 +35,11 @@ public:
   /// Keeps it when it is among the best that differ in value, and the policy
   /// that made it is accepted.
   void offer(const Order &order, Time value, const Policy *policy = nullptr);
+  void offerAll(ArrayRef<Order> orders) {
+    for (const Order &order : orders)
+      if (auto value = run(order))
+        offer(order, *value);
+  }
 
   struct Entry {
     Time value;

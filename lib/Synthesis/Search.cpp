@@ -73,23 +73,24 @@ void synthesis::searchGreedy(Pool &pool) {
   constexpr size_t usual = 12, stride = 1'000'003;
   uint64_t end = pool.actions + pool.left() / 4;
   Order order;
-  for (size_t i = 0; i != usual + all && !pool.isDone(); ++i) {
-    if (i >= usual && pool.actions > end)
-      return;
-    size_t number = i < usual ? i : (i - usual) * stride % all;
+  auto tryPolicy = [&](size_t number) {
     Policy policy = greedyPolicy(problem, number);
     if (auto value = pool.decode(policy, order))
       pool.offer(order, *value, &policy);
-  }
+  };
+  for (size_t i = 0; i != usual && !pool.isDone(); ++i)
+    tryPolicy(i);
+  if (pool.options.moreOrders && !pool.isAtBound())
+    pool.offerAll(pool.options.moreOrders());
+  for (size_t i = 0; i != all && !pool.isDone() && pool.actions <= end; ++i)
+    tryPolicy(i * stride % all);
 }
 
 SearchResult synthesis::search(const Problem &problem,
                                ArrayRef<Order> initialOrders,
                                const SearchOptions &options) {
   Pool pool(problem, options);
-  for (const Order &order : initialOrders)
-    if (auto value = pool.run(order))
-      pool.offer(order, *value);
+  pool.offerAll(initialOrders);
   if (!pool.isDone())
     searchGreedy(pool);
   if (!pool.isDone() &&

@@ -383,17 +383,22 @@ std::string SynthesisContext::commentOf(const SynthesisResult &result) const {
 
 SynthesisContext::Evaluation
 SynthesisContext::evaluate(const Problem &problem, const Order &order,
-                           std::optional<CommOrder> comm) const {
+                           std::optional<CommOrder> comm) {
+  actions += costOfEvaluation(problem);
   Session quiet(&session.sources.fileSystem());
-  Evaluation evaluation;
-  evaluation.text = write(program, problem, order, headOf(comm));
-  evaluation.compiled = compileText(evaluation.text, quiet);
+  bool usesPhases = userRequest.request.comm.fusion; // Only a text has them.
+  Request request = requestOf(
+      write(program, problem, headOf(comm), usesPhases ? &order : nullptr),
+      quiet);
+  Rows rows = rowsOf(program, problem, order);
+  if (!usesPhases)
+    request.rows = &rows;
+  Evaluation evaluation{compile(request, quiet), std::nullopt};
+  if (!evaluation.compiled)
+    return evaluation;
   const Program &compiled = evaluation.compiled.program;
-  const TimedRun *timed =
-      evaluation.compiled
-          ? Analyses(compiled).timedRun(
-                evaluation.compiled.comm.transports.front(), quiet.diags)
-          : nullptr;
+  const TimedRun *timed = Analyses(compiled).timedRun(
+      evaluation.compiled.comm.transports.front(), quiet.diags);
   if (!timed)
     return evaluation;
   Time span = 0;

@@ -53,15 +53,22 @@ public:
   Request requestOf(const std::string &text, Session &to) const;
   Compiled compileText(const std::string &text, Session &to,
                        Params params = {}) const;
-  /// An order with one of the messages as a schedule, and what the transport
+  /// An order with one of the messages as a program, and what the transport
   /// makes of it; nothing where it is not safe.
   struct Evaluation {
-    std::string text;
     Compiled compiled;
     std::optional<Time> value;
   };
   Evaluation evaluate(const Problem &problem, const Order &order,
-                      std::optional<CommOrder> comm) const;
+                      std::optional<CommOrder> comm);
+  /// What that takes, and to write an order and compile its text, in simulated
+  /// actions.
+  static uint64_t costOfEvaluation(const Problem &problem) {
+    return uint64_t(problem.numActions) * 64;
+  }
+  static uint64_t costOfText(const Problem &problem) {
+    return uint64_t(problem.numActions) * 128;
+  }
   /// Fills in what the compiled program takes and holds.
   bool measure(const Problem &problem, SynthesisResult &result);
   /// What is said of it at the top of its text, in lines of comment.

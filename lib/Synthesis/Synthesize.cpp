@@ -9,6 +9,20 @@ using namespace ppcc::synthesis;
 
 namespace {
 
+/// Whether ranks do the same, wherever that is written.
+bool areSame(const Program &a, const Program &b) {
+  return a.size() == b.size() &&
+         llvm::all_of(
+             a.ranks(),
+             [&](RankId rank) { return a.end(rank) == b.end(rank); }) &&
+         llvm::all_of(a.rows(), [&](ActionId row) {
+           Action one = a[row], other = b[row];
+           other.phase = one.phase;
+           other.site = one.site;
+           return one == other;
+         });
+}
+
 /// The search for one number of microbatches.
 struct OneSearch {
   SynthesisContext &context;
@@ -19,25 +33,18 @@ struct OneSearch {
     if (!initialOrders.readFrom())
       return std::nullopt;
     SearchOptions options;
-    options.budget = budget;
+    // The rest is for what comes after.
+    options.budget =
+        budget -
+        std::min(budget / 4, context.costOfText(problem) +
+                                 8 * context.costOfEvaluation(problem));
     options.onBest = context.userRequest.onBest;
-    // Greedy orders are quick, and often enough.
-    SearchOptions quick = options;
-    quick.refines = false;
-    quick.budget =
-        std::min<uint64_t>(options.budget, uint64_t(problem.numActions) * 16);
-    SearchResult found =
-        context.search(problem, initialOrders.orders(), std::move(quick));
-    if (found.order.empty() || found.value > problem.bound.time) {
+    options.moreOrders = [&] {
       initialOrders.readLibrary();
-      if (!found.order.empty())
-        initialOrders.add(found.order);
-      options.budget -= std::min(options.budget, found.actions);
-      SearchResult better =
-          context.search(problem, initialOrders.orders(), std::move(options));
-      if (!better.order.empty())
-        found = std::move(better);
-    }
+      return initialOrders.orders();
+    };
+    SearchResult found =
+        context.search(problem, initialOrders.orders(), std::move(options));
     if (!found.order.empty())
       return compileFound(found);
     context.refuse("no order was found within this effort");
@@ -55,30 +62,37 @@ struct OneSearch {
   /// given; where messages cost something, the next best orders, too.
   Choice choose(const SearchResult &found) {
     const CommRequest &comm = context.userRequest.request.comm;
-    Choice best{&found.order, std::nullopt, {}};
-    auto offer = [&](const Order &order, std::optional<CommOrder> orderOfComm) {
-      SynthesisContext::Evaluation evaluation =
-          context.evaluate(problem, order, orderOfComm);
-      if (evaluation.value && (!best.evaluation.value ||
-                               *evaluation.value < *best.evaluation.value))
-        best = {&order, orderOfComm, std::move(evaluation)};
-      return best.evaluation.value && *best.evaluation.value <= found.value;
+    Choice best{&found.order, std::nullopt,
+                context.evaluate(problem, found.order, std::nullopt)};
+    std::optional<Time> &value = best.evaluation.value;
+    auto isDone = [&] {
+      return value && (*value <= found.value ||
+                       context.actions + context.costOfText(problem) >=
+                           context.budget());
     };
-    if (offer(found.order, std::nullopt))
-      return best;
+    Runner byData(problem); // A transport only makes it later.
+    auto isPromising = [&](const Order &order) {
+      return !value || problem.objective == Objective::Span ||
+             byData.run(order) < value;
+    };
+    auto offer = [&](const Order &order, std::optional<CommOrder> orderOfComm) {
+      if (isDone() || !isPromising(order))
+        return;
+      auto evaluation = context.evaluate(problem, order, orderOfComm);
+      if (evaluation.value && (!value || *evaluation.value < *value))
+        best = {&order, orderOfComm, std::move(evaluation)};
+    };
     if (!comm.order && !comm.fusion)
       for (const CommOrderInfo &info : commOrders())
-        if (info.order != CommOrder::None && info.order != CommOrder::Best &&
-            offer(found.order, info.order))
-          return best;
+        if (info.order != CommOrder::None && info.order != CommOrder::Best)
+          offer(found.order, info.order);
     std::optional<CommOrder> with = best.comm;
     for (const Order &order : found.others)
-      if (offer(order, with))
-        return best;
-    initialOrders.readLibrary();
+      offer(order, with);
+    if (!isDone())
+      initialOrders.readLibrary();
     for (const Order &order : initialOrders.orders())
-      if (offer(order, with))
-        break;
+      offer(order, with);
     return best;
   }
 
@@ -87,15 +101,19 @@ struct OneSearch {
     SynthesisResult result;
     result.order = *choice.order;
     result.origin = initialOrders.originOf(result.order);
-    result.text = std::move(choice.evaluation.text);
-    result.compiled = std::move(choice.evaluation.compiled);
+    result.text = write(context.program, problem, context.headOf(choice.comm),
+                        &result.order);
+    Session quiet(&context.session.sources.fileSystem());
+    result.compiled = context.compileText(result.text, quiet);
     if (!result.compiled) // Safe in no way: says why.
-      result.compiled =
-          context.compileText(write(context.program, problem, result.order,
-                                    context.headOf(choice.comm)),
-                              context.session);
+      result.compiled = context.compileText(result.text, context.session);
     if (!result.compiled || !context.measure(problem, result))
       return std::nullopt;
+    if (choice.evaluation.value &&
+        !areSame(result.compiled.program, choice.evaluation.compiled.program)) {
+      context.refuse("internal error: the text is not that of the order");
+      return std::nullopt;
+    }
     result.text = context.commentOf(result) + result.text;
     return result;
   }

@@ -16,14 +16,16 @@ struct ScheduleWriter {
   const Problem &problem;
   ScheduleText text;
 
-  std::string write(const Order &order) {
+  std::string write(const Order *order) {
     text.writeHead("");
-    std::vector<RankText> ranks;
-    for (const OpSequence &sequence : order)
-      ranks.push_back(textOf(sequence));
     text.blank();
     text.open("on rank r");
-    text.writeRanks(ranks, "", statement());
+    if (order) {
+      std::vector<RankText> ranks;
+      for (const OpSequence &sequence : *order)
+        ranks.push_back(textOf(sequence));
+      text.writeRanks(ranks, "", statement());
+    }
     text.close();
     text.close();
     return text.take();
@@ -209,8 +211,31 @@ std::optional<std::string> lineOf(ArrayRef<OrderExtension> extensions,
 } // namespace
 
 std::string synthesis::write(const Program &program, const Problem &problem,
-                             const Order &order, const ScheduleHeader &head) {
+                             const ScheduleHeader &head, const Order *order) {
   return ScheduleWriter{problem, {program, head}}.write(order);
+}
+
+Rows synthesis::rowsOf(const Program &program, const Problem &problem,
+                       const Order &order) {
+  bool isFused = problem.load.backward == Workload::Backward::Fused;
+  uint32_t kinds[] = {kind::Forward,
+                      isFused ? kind::Backward : kind::BackwardInput,
+                      kind::BackwardWeight};
+  std::vector<uint32_t> next(problem.numOps());
+  Rows rows;
+  rows.reserve(problem.numActions);
+  for (const OpSequence &sequence : order) {
+    rows.beginRank();
+    for (Op op : sequence) {
+      const Workload::Stage &stage = problem.load.stages[stageOf(op)];
+      rows.append({.kind = KindId(kinds[partOf(op)]),
+                   .pipe = stage.pipe,
+                   .stage = stage.stage,
+                   .microbatch =
+                       program.pipe(stage.pipe).firstMicrobatch + next[op]++});
+    }
+  }
+  return rows;
 }
 
 std::optional<WrittenFamily>

@@ -121,6 +121,8 @@ struct Request {
   TorchTarget torch;   ///< Whose steps a sweep has, when it is for FSDP.
   PassRequest passes;  ///< Their text, if any, stands for what `comm` leads to.
   bool rolled = false; ///< Write loops for what repeats itself.
+  const Rows *rows = nullptr; ///< What ranks of a schedule do, in place of
+                              ///< their bodies.
   CompileByFamily *byFamily = nullptr; ///< Is tried first, if it is given.
   CostRequest costs;
   bool checksMemory = true; ///< Refuse programs above the limits of ranks.

@@ -26,6 +26,8 @@ struct Action {
 
   static constexpr uint32_t noPeer = 0xFFFF;
   bool hasPeer() const { return peer.value != noPeer; }
+
+  bool operator==(const Action &) const = default;
 };
 
 /// Rows of one rank that run several times, the first time with their

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ppcc/IR/Head.h"
+#include "ppcc/IR/Rows.h"
 #include "ppcc/Sema/Evaluator.h"
 
 namespace ppcc::sema {
@@ -70,7 +71,8 @@ struct Instance {
   std::vector<StageSet> parts;  ///< By value: the pipes, then the parts.
   std::vector<BoundRule> rules; ///< In the order in which they are followed.
   std::vector<const ast::OnRankItem *>
-      onRanks; ///< By rank, where not one is for all.
+      onRanks;                ///< By rank, where not one is for all.
+  const Rows *rows = nullptr; ///< What ranks do, in place of their bodies.
 
   /// What a rank does.
   const ast::OnRankItem *onRank(RankId rank) const {

@@ -17,6 +17,9 @@ struct SearchOptions {
   /// Of policies, only those count that this agrees to; asked about those that
   /// would be among the best. What it simulates it adds to the actions.
   std::function<bool(const Policy &, uint64_t &actions)> accepts;
+  /// Orders that take long to make, where the usual policies do not meet the
+  /// bound.
+  std::function<ArrayRef<Order>()> moreOrders;
   /// Called at each improvement.
   std::function<void(Time best, Time bound)> onBest;
 };

@@ -10,10 +10,13 @@ using schedtext::ScheduleHeader;
 
 /// The source text of a schedule with the placement and costs of `program` that
 /// runs `order`: phases, loops where something repeats itself, and one piece
-/// for ranks that differ in the counts of their loops alone. O(actions *
-/// longest period).
+/// for ranks that differ in the counts of their loops alone; without an order,
+/// of ranks that do nothing. O(actions * longest period).
 std::string write(const Program &program, const Problem &problem,
-                  const Order &order, const ScheduleHeader &head);
+                  const ScheduleHeader &head, const Order *order);
+
+/// What the text expands to, without phases and places.
+Rows rowsOf(const Program &program, const Problem &problem, const Order &order);
 
 /// The microbatches of a pipe, from one to before another.
 struct MicrobatchRange {
