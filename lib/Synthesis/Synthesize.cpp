@@ -33,11 +33,11 @@ struct OneSearch {
     if (!initialOrders.readFrom())
       return std::nullopt;
     SearchOptions options;
-    // The rest is for what comes after.
+    // The rest is for the candidates, and the text.
     options.budget =
         budget -
         std::min(budget / 4, context.costOfText(problem) +
-                                 8 * context.costOfEvaluation(problem));
+                                 20 * context.costOfEvaluation(problem));
     options.onBest = context.userRequest.onBest;
     options.moreOrders = [&] {
       initialOrders.readLibrary();
