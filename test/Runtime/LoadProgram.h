@@ -11,7 +11,11 @@ namespace test {
 
 struct LoadedFile {
   ppcc::rt::LoadedProgram owned;
-  const ppcc::rt::Program *program = nullptr;
+  const ppcc::rt::Program *inLibrary = nullptr;
+
+  const ppcc::rt::Program &program() const {
+    return inLibrary ? *inLibrary : owned.program();
+  }
 };
 
 /// Of a program.json, LIBRARY.so:SYMBOL, or FAMILIES.json@M.
@@ -23,7 +27,7 @@ inline LoadedFile loadFile(const std::string &name) {
         library ? dlsym(library, name.substr(colon + 4).c_str()) : nullptr;
     if (!symbol)
       throw ppcc::rt::Error(dlerror());
-    loaded.program = static_cast<const ppcc::rt::Program *>(symbol);
+    loaded.inLibrary = static_cast<const ppcc::rt::Program *>(symbol);
     return loaded;
   }
   size_t at = name.rfind(".json@");
@@ -35,7 +39,6 @@ inline LoadedFile loadFile(const std::string &name) {
     loaded.owned = read.at(std::stoll(name.substr(at + 6)));
   else
     loaded.owned = std::move(read);
-  loaded.program = &loaded.owned.program();
   return loaded;
 }
 

@@ -96,8 +96,8 @@ int main(int argc, char **argv) {
     for (const std::string &transport : transports)
       try {
         LoadedFile loaded = loadFile(name);
-        RunDifference distance =
-            judged(*loaded.program, transport, options, printsPeaks, traceFile);
+        RunDifference distance = judged(loaded.program(), transport, options,
+                                        printsPeaks, traceFile);
         exact += distance.exact, reordered += distance.reordered;
         if (!distance.wrong.empty()) {
           std::printf("%s, %s:%s\n", name.c_str(), transport.c_str(),

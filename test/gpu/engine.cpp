@@ -425,7 +425,7 @@ int main(int argc, char **argv) {
     loaded.push_back(loadFile(word));
   std::vector<const rt::Program *> programs;
   for (const LoadedFile &one : loaded)
-    programs.push_back(one.program);
+    programs.push_back(&one.program());
   if (programs.empty())
     return 2;
 #ifdef PPCC_CUDA_MODEL
