@@ -19,7 +19,7 @@ ON_A_GPU = [
 ]  # fmt: skip
 OF_THE_HOST = {"wrappers": "its meshes are of the CPU", "training": "its meshes are of the CPU", "streams": "the host stands in for a device"}
 ON_GPU = os.environ["PPCC_TEST_DEVICE"] != "cpu"
-REHEARSED = ["gpu", "dynamic_shapes"]
+REHEARSED = ["gpu", "dynamic_shapes", "split"]
 """Without a GPU: they all run with the rest of the repository."""
 
 

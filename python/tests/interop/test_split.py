@@ -48,6 +48,18 @@ class Rows(torch.autograd.Function):
         return gradient @ weight.t(), x.flatten(0, -2).t() @ gradient.flatten(0, -2)
 
 
+class Twice(torch.autograd.Function):
+    """A function of a weight alone."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor) -> Tensor:
+        return 2 * weight
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return 2 * gradient
+
+
 class Stage(nn.Module):
     """Runs a function of itself and its input."""
 
@@ -100,6 +112,7 @@ CASES: dict[str, Callable[[Any, Tensor], Any]] = {
     "a function of one's own": lambda stage, x: stage.block(Rows.apply(torch.tanh(Rows.apply(x, stage.weight)), stage.linear.weight)),
     "a function that shares a weight": lambda stage, x: Rows.apply(stage.linear(Rows.apply(x, stage.weight)), stage.linear.weight) @ stage.weight,
     "only functions of one's own": lambda stage, x: Rows.apply(torch.tanh(Rows.apply(x, stage.weight)), stage.linear.weight),
+    "a weight behind a function of one's own": lambda stage, x: x * Twice.apply(stage.row) @ Twice.apply(stage.weight) + Twice.apply(stage.row),
     "checkpoints": checkpointed,
     "autocast": lambda stage, x: torch.autocast("cpu", torch.bfloat16)(stage.block)(stage.linear(x)).float(),
     "compiled parts": lambda stage, x: stage.linear(compiled(stage.block)(stage.linear(compiled(stage.other)(x)))),

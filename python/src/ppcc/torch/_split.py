@@ -205,9 +205,12 @@ def _find_paths(roots: Sequence[Node], sources: Sequence[Tensor]) -> tuple[dict[
 
 
 def _other_edges(node: Node, on_path: dict[Node, bool]) -> list[tuple[GradientEdge, int]]:
-    """The edges of a split node that lead to no input, each with its position."""
+    """The edges of a split node that lead to no input, each with its position.
+
+    The node of an autograd function in Python lives as long as what leads to it.
+    """
     return [
-        (GradientEdge(following, number), position)
+        (GradientEdge(following, number, node if runs_whole(following) else None), position)
         for position, (following, number) in enumerate(node.next_functions)
         if following is not None and not on_path[following]
     ]
