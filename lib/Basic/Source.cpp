@@ -101,7 +101,7 @@ SourceManager::read(StringRef path, bool mayStream, LimitOf limitOf) const {
 llvm::Expected<uint32_t> SourceManager::open(StringRef path, LimitOf limitOf,
                                              bool mayStream) {
   bool isStdin = path == "-" && readsStreams && mayStream;
-  StringRef name = isStdin ? "<stdin>" : path;
+  StringRef name = isStdin ? standardInput : path;
   if (std::optional<uint32_t> known = lookup(name))
     return *known;
   auto text = read(

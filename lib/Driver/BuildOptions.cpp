@@ -80,12 +80,6 @@ static void addDeveloperOptions(OptionParser &parser, Options &options) {
   parser.addCheck([&options] { return conflictWithPasses(options.request); });
 }
 
-static void addConsoleOptions(OptionParser &parser, Options &options) {
-  addMaxErrors(parser, options.console.maxErrors);
-  parser.group("For builds and other tools",
-               [&] { addDiagnosticsFormat(parser, options.console); });
-}
-
 /// Declares what says how one format is written.
 static void addFormatOptions(OptionParser &parser, Options &options) {
   EmitOptions &emit = options.emitOptions;
@@ -211,7 +205,7 @@ void ppcc::declareBuild(OptionParser &parser, BuildOptions &options) {
   parser.onlyIf(isNoList,
                 "an option that lists and exits cannot be combined with others",
                 declareAll);
-  addConsoleOptions(parser, options);
+  addErrorOptions(parser, options.console);
   parser.flag("--list-schedules", options.listSchedules,
               "Print the schedules of the library and exit");
   parser.onlyIf(isNoList,
@@ -237,7 +231,7 @@ void ppcc::declareCheck(OptionParser &parser, BuildOptions &options) {
                 {{"text", false}, {"json", true}}, options.asJson);
   addTimeline(parser, options);
   addCommonOptions(parser, options);
-  addConsoleOptions(parser, options);
+  addErrorOptions(parser, options.console);
   addPictureOptions(parser, options);
   addDeveloperOptions(parser, options);
 }
@@ -252,7 +246,7 @@ void ppcc::declareReport(OptionParser &parser, BuildOptions &options) {
       {{"text", std::string("report")}, {"json", std::string("report-json")}},
       options.emit);
   addCommonOptions(parser, options);
-  addConsoleOptions(parser, options);
+  addErrorOptions(parser, options.console);
   parser.group("For builds and other tools",
                [&] { addDepfile(parser, options); });
   addDeveloperOptions(parser, options);

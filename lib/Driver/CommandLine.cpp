@@ -386,8 +386,3 @@ void ppcc::addOutput(OptionParser &parser, std::string &output) {
   parser.output("-o,--output", output,
                 "The output file; `-`, the default, is standard output");
 }
-
-void ppcc::addMaxErrors(OptionParser &parser, size_t &maxErrors) {
-  parser.number("--max-errors", maxErrors, 0, UINT32_MAX,
-                "Stop after this many errors");
-}

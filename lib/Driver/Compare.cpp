@@ -65,10 +65,9 @@ void declare(OptionParser &parser, CompareOptions &options) {
                 "work (the default), or each stage",
                 {{"rank", true}, {"stage", false}},
                 options.request.costs.perRank);
-  addDiagnosticsFormat(parser, options.console);
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
-  addMaxErrors(parser, options.console.maxErrors);
+  addErrorOptions(parser, options.console);
 }
 
 struct Comparison {

@@ -60,7 +60,7 @@ int ppcc::runDecompile(const Invocation &call) {
                "The name of the schedule; that of the program by default");
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
-  addMaxErrors(parser, options.console.maxErrors);
+  addErrorOptions(parser, options.console);
   if (std::optional<int> code = parser.parse())
     return *code;
   auto session = consoleSession(call, options.console);

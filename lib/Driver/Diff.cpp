@@ -23,7 +23,7 @@ void declare(OptionParser &parser, DiffOptions &options) {
                 {{"text", false}, {"json", true}}, options.asJson);
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
-  addMaxErrors(parser, options.console.maxErrors);
+  addErrorOptions(parser, options.console);
 }
 
 /// An action as both programs name it, whatever their pipes are called: these

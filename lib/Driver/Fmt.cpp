@@ -18,7 +18,7 @@ int ppcc::runFmt(const Invocation &call) {
                     "standard input to standard output");
   parser.flag("--check", check,
               "Write nothing; the exit status is 1 when a file would change");
-  addMaxErrors(parser, console.maxErrors);
+  addErrorOptions(parser, console);
   if (std::optional<int> code = parser.parse())
     return *code;
 
@@ -34,12 +34,14 @@ int ppcc::runFmt(const Invocation &call) {
     if (!parseFile(*source, session->sources, context, diags))
       continue; // What is no schedule stays as it is.
     StringRef text = session->sources.text(*source);
+    bool isStream =
+        session->sources.name(*source) == SourceManager::standardInput;
     std::string formatted = editor::format(text);
     if (check) {
       if (formatted != text)
         diags.report<diag::NotFormatted>(Location(), input);
-    } else if (input == "-" || formatted != text) {
-      writeOutput(input, call.out, *session,
+    } else if (isStream || formatted != text) {
+      writeOutput(isStream ? "-" : input, call.out, *session,
                   [&](raw_ostream &s) { s << formatted; });
     }
   }

@@ -61,7 +61,7 @@ void declare(OptionParser &parser, OptOptions &options) {
         });
     parser.group("For developers of ppcc",
                  [&] { addPassOptions(parser, options); });
-    addMaxErrors(parser, options.console.maxErrors);
+    addErrorOptions(parser, options.console);
   };
   parser.onlyIf([&options] { return !options.listPasses; },
                 "an option that lists and exits cannot be combined with others",

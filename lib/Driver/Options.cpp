@@ -336,8 +336,12 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
                 {"auto", "always", "never"}, options.console.color);
 }
 
-void ppcc::addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console) {
-  parser.choice("--diagnostics-format",
-                "The format of errors and warnings; json: one line each",
-                {{"text", false}, {"json", true}}, console.asJson);
+void ppcc::addErrorOptions(OptionParser &parser, ConsoleOptions &console) {
+  parser.number("--max-errors", console.maxErrors, 0, UINT32_MAX,
+                "Stop after this many errors");
+  parser.group("For builds and other tools", [&] {
+    parser.choice("--diagnostics-format",
+                  "The format of errors and warnings; json: one line each",
+                  {{"text", false}, {"json", true}}, console.asJson);
+  });
 }

@@ -32,8 +32,8 @@ struct BuildOptions : Options {
   bool lists() const { return listSchedules || listPasses || listDiagnostics; }
 };
 
-/// Adds `--diagnostics-format`.
-void addDiagnosticsFormat(OptionParser &parser, ConsoleOptions &console);
+/// Adds `--max-errors` and `--diagnostics-format`.
+void addErrorOptions(OptionParser &parser, ConsoleOptions &console);
 /// Adds the options that say how a schedule is compiled. Where `byData` is
 /// given, `data` is a transport that sets it.
 void addScheduleOptions(OptionParser &parser, Options &options,

@@ -25,7 +25,7 @@ int ppcc::runProof(
     parser.output("--certificate", options.certificate,
                   "Also write a certificate for ppcc-check-proof");
   addScheduleOptions(parser, options, &options.dataOnly);
-  addMaxErrors(parser, options.console.maxErrors);
+  addErrorOptions(parser, options.console);
   if (std::optional<int> code = parser.parse())
     return *code;
   auto session = consoleSession(call, options.console);

@@ -46,10 +46,9 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                   "Also start from the order of this schedule");
   parser.choice("--format", "The format of the figures",
                 {{"text", false}, {"json", true}}, options.asJson);
-  addDiagnosticsFormat(parser, options.console);
   addOutput(parser, options.output);
   addScheduleOptions(parser, options);
-  addMaxErrors(parser, options.console.maxErrors);
+  addErrorOptions(parser, options.console);
 }
 
 std::atomic<bool> isInterrupted = false;

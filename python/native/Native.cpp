@@ -67,7 +67,7 @@ private:
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     if (auto folder = files->getCurrentWorkingDirectory())
       memory->setCurrentWorkingDirectory(*folder);
-    memory->addFile(StandardInput, 0,
+    memory->addFile(SourceManager::standardInput, 0,
                     llvm::MemoryBuffer::getMemBufferCopy(input));
     auto overlay =
         llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(files);
@@ -75,10 +75,8 @@ private:
     files = overlay;
     for (std::string &word : words)
       if (word == "-")
-        word = StandardInput;
+        word = SourceManager::standardInput;
   }
-
-  static constexpr const char *StandardInput = "<stdin>";
 };
 
 /// Does the work without the lock of the interpreter. False, with an exception

@@ -54,6 +54,9 @@ public:
         inputs(inputs ? std::move(inputs) : std::make_shared<Inputs>()) {}
   SourceManager(const SourceManager &) = delete;
 
+  /// What `-` is called.
+  static constexpr const char *standardInput = "<stdin>";
+
   /// How many bytes a file may have that is larger than `maxBytes`, by its name
   /// and the beginning of its text.
   using LimitOf = function_ref<size_t(StringRef, StringRef)>;

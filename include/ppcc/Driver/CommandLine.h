@@ -112,7 +112,5 @@ std::string commandsWith(StringRef option);
 
 /// Adds `--output`, whose default is standard output.
 void addOutput(OptionParser &parser, std::string &output);
-/// Adds `--max-errors`.
-void addMaxErrors(OptionParser &parser, size_t &maxErrors);
 
 } // namespace ppcc
