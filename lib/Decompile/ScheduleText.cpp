@@ -356,8 +356,8 @@ void ScheduleText::writeCosts(CostOwner owner, StringRef section) {
   if (lines.empty() && links.empty())
     return;
   open(section.str());
-  if (std::string units = program.units().words(); !units.empty())
-    line(fmt::format("units {};", units));
+  if (auto units = program.units().words(); !units.empty())
+    line(fmt::format("units {};", fmt::join(units, ", ")));
   for (const std::string &one : lines)
     line(one);
   if (!links.empty()) {

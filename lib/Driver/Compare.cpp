@@ -33,6 +33,7 @@ struct Row {
   std::vector<ProgramParam> params;
   Time makespan;
   std::vector<std::string> metrics, shown; ///< For programs, and for people.
+  Units units;
   std::optional<bool> fits; ///< The limits of all ranks, if there are any.
 };
 constexpr const char *metricNames[] = {
@@ -198,7 +199,7 @@ struct Comparison {
                  [](Rate rate) {
                    return fmt::format("{:.1f} %", double(rate.value) / 1e7);
                  }),
-         fits});
+         units, fits});
     return true;
   }
 
@@ -314,6 +315,7 @@ void printJson(ArrayRef<Row> rows, bool isPerRank, raw_ostream &out) {
       figure == row.metrics.front() ? fields(key, figure)
                                     : fields.raw(key, figure);
     }
+    putUnits(fields, row.units);
     if (row.fits)
       fields("fits", *row.fits);
   };

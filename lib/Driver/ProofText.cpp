@@ -64,6 +64,7 @@ int ppcc::runProof(
     putJson(s, [&](JsonFields &fields) {
       putProofHead(fields, format, proof->schedule, proof->params, options.free,
                    proof->transports);
+      putUnits(fields, proof->units);
       fields.objects("ranges", proof->ranges, putRange);
     });
   };

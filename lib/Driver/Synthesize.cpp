@@ -73,6 +73,7 @@ private:
 void putResult(const SynthesisResult &found, JsonFields &fields) {
   fields("format", "ppcc.synthesis");
   fields("version", 1);
+  putUnits(fields, found.units);
   fields.raw("makespan", cost::format(found.makespan));
   fields.raw("span", cost::format(found.span));
   fields.raw("bound", cost::format(found.bound.time));

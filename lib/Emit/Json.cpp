@@ -65,6 +65,8 @@ struct JsonEmitter {
       facts(fields);
     if (!program.stageLayers().empty())
       fields.values(key::Layout, program.stageLayers());
+    if (auto units = program.units().words(); !units.empty())
+      fields.values(key::Units, units);
     if (!program.costs().settings.empty()) {
       fields.key(key::Costs);
       putCosts(writer, program);
@@ -289,6 +291,13 @@ void ppcc::putParams(JsonFields &fields, ArrayRef<ProgramParam> params) {
       fields.raw(param.name, param.value);
     else
       fields(param.name, param.value);
+}
+
+void ppcc::putUnits(JsonFields &fields, const Units &units) {
+  if (!units.ofTime.empty())
+    fields("time_unit", units.ofTime);
+  if (units.inBytes)
+    fields("memory_unit", "bytes");
 }
 
 void ppcc::emitJson(const Program &program, raw_ostream &out, EmitContext &) {

@@ -269,11 +269,7 @@ struct ReportJson {
     });
     fields("transport", transport);
     fields("runtimes", transport == "none" ? "" : input.transport.runtimes);
-    if (const Units &units = program.units(); !units.ofTime.empty()) {
-      fields("time_unit", units.ofTime);
-      if (units.inBytes)
-        fields("memory_unit", "bytes");
-    }
+    putUnits(fields, program.units());
     fields("actions", report.actions);
     fields("messages", report.messages);
     time(fields, "makespan", report.makespan);

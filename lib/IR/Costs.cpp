@@ -85,9 +85,13 @@ bool Units::take(StringRef word) {
   return isFirst;
 }
 
-std::string Units::words() const {
-  bool both = inBytes && !ofTime.empty();
-  return (ofTime + (both ? ", " : "") + (inBytes ? "bytes" : "")).str();
+SmallVector<StringRef, 2> Units::words() const {
+  SmallVector<StringRef, 2> words;
+  if (!ofTime.empty())
+    words.push_back(ofTime);
+  if (inBytes)
+    words.push_back("bytes");
+  return words;
 }
 
 std::string Units::time(decimal::Sum value) const {

@@ -180,6 +180,19 @@ private:
       head.stageLayers.push_back(stage.str());
   }
 
+  void readUnits() {
+    if (!head.units.words().empty())
+      in.report<diag::IrDuplicate>(in.keyRange(), "`units`");
+    in.list([&] {
+      SourceRange at;
+      StringRef word = in.takeWord(at);
+      if (!llvm::is_contained(Units::allWords(), word))
+        in.expected(at, llvm::join(Units::allWords(), ", "));
+      else if (!head.units.take(word))
+        in.report<diag::IrDuplicate>(at, fmt::format("`{}`", word));
+    });
+  }
+
   void readCalls() {
     auto style = in.word(
         findCallStyle, llvm::join(llvm::drop_begin(callStyleNames()), " or "));

@@ -167,6 +167,10 @@ private:
     if (!program.stageLayers().empty())
       line("{} {}", key, quotedString(llvm::join(program.stageLayers(), "|")));
   }
+  void printUnits(StringRef key) {
+    if (auto words = program.units().words(); !words.empty())
+      line("{} [{}]", key, llvm::join(words, " "));
+  }
   void printCosts() {
     for (const CostSetting *setting :
          program.costs().inEffect(program.pipes().size()))

@@ -143,6 +143,15 @@ protected:
       checkLayout(head, at, diags);
   }
 
+  void readUnits(StringRef key) {
+    json.list(key, [&] {
+      std::string word = json.string(key);
+      if (!llvm::is_contained(Units::allWords(), word) ||
+          !head.units.take(word))
+        json.wrong(key, "a list of one of s, ms, us, and of bytes");
+    });
+  }
+
   void readPhases(StringRef key) {
     json.list(key, [&] {
       std::string name = json.string(key);

@@ -105,6 +105,8 @@ bool emitProgram(const Emitter &emitter, const Program &program,
 /// Writes the members of `params`: numbers and booleans as they are written,
 /// the rest as strings.
 void putParams(JsonFields &fields, ArrayRef<ProgramParam> params);
+/// What a result has its times and amounts in, where that is known.
+void putUnits(JsonFields &fields, const Units &units);
 
 /// Writes programs for all values of a parameter, one of which exists, as JSON:
 /// docs/every-m.md.

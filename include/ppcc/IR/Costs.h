@@ -51,8 +51,8 @@ struct Units {
   static ArrayRef<StringRef> allWords();
   /// Takes one of them; false where the other kind of word must follow.
   bool take(StringRef word);
-  /// `ms, bytes`: what has been taken.
-  std::string words() const;
+  /// `ms`, `bytes`: what has been taken.
+  SmallVector<StringRef, 2> words() const;
 
   /// `2.10 s`, `62.4 ms`: three digits; six where there is no unit.
   std::string time(decimal::Sum value) const;

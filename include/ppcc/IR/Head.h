@@ -43,7 +43,7 @@ struct Head : Topology {
   std::string name;
   std::vector<ProgramParam> params;
   CostModel costs;
-  Units units; ///< Of its costs; not written.
+  Units units; ///< Of its costs.
   /// The letters of the layers of each stage, the same in every pipe; empty
   /// when nobody said.
   std::vector<std::string> stageLayers;
