@@ -19,7 +19,7 @@ import pytest
 
 from . import SANITIZED
 
-DOCUMENTED = ("ppcc", *(f"ppcc.{name}" for name in ("_compiler", "_diagnostics", "_notebook", "_program", "_report", "_rows", "_sweep", "_timeline")))
+DOCUMENTED = ("ppcc", *(f"ppcc.{name}" for name in ("_compiler", "_diagnostics", "_diff", "_notebook", "_program", "_proofs", "_report", "_rows", "_sweep", "_timeline")))
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
@@ -461,3 +461,54 @@ def test_a_comparison_is_a_table_and_a_page(tmp_path: Path) -> None:
         compared.save(tmp_path / "runs.png")
     with pytest.raises(ppcc.CompileError):
         ppcc.compare("zb_h1", sweep={"M": ["=", "x"]})
+
+
+def test_proofs_are_asked_by_values(tmp_path: Path) -> None:
+    limited = ppcc.prove("gpipe", P=2, costs={"limit": 3})
+    assert not limited.valid and "not proven" in repr(limited)
+    broken = limited.at(M=4)
+    assert broken is not None and broken.verdict == "invalid" and "limit" in broken.reason
+    assert limited.at(M=0) is None and str(limited).splitlines()[-1].startswith("gpipe is not proven")
+    for sizes in ({"P": 2, "M": 3}, {"P": 5, "M": 40}):
+        everywhere = ppcc.prove("one_f_one_b", for_all="P,M").at(**sizes)
+        assert everywhere is not None and everywhere.makespan is not None
+        assert everywhere.makespan(**sizes) == ppcc.compile("one_f_one_b", **sizes).simulate().makespan
+    certificate = tmp_path / "proof.json"
+    assert ppcc.prove("gpipe", P=2, certificate=certificate).valid and certificate.exists()
+    with pytest.raises(ppcc.CompileError, match="nope"):
+        ppcc.prove("nope")
+    with pytest.raises(ppcc.UsageError):
+        ppcc.explain("gpipe", for_all="P,M")
+
+
+def test_explained_figures_are_those_of_programs() -> None:
+    explained = ppcc.explain("zb_h1", P=4, model="gpt", layers=8)
+    assert (explained.time_unit, explained.memory_unit) == ("ms", "bytes")
+    for microbatches in (3, 4, 9):
+        report = ppcc.compile("zb_h1", P=4, M=microbatches, model="gpt", layers=8).simulate()
+        found = explained.at(M=microbatches)
+        assert found is not None and found.makespan is not None and found.memory is not None and found.messages is not None
+        assert float(found.makespan(M=microbatches)) == pytest.approx(report.makespan, rel=1e-12)
+        assert float(found.memory(M=microbatches)) == pytest.approx(report.peak_memory, rel=1e-12)
+        assert found.messages(M=microbatches) == report.messages
+
+
+def test_figures_have_the_units_of_the_model() -> None:
+    program = ppcc.compile("zb_h1", P=4, M=8, model="gpt", layers=8)
+    report = ppcc.Program.from_json(program.json).simulate()
+    assert (report.time_unit, report.memory_unit) == ("ms", "bytes")
+    assert re.search(r"makespan [\d.]+ ms, .* peak memory [\d.]+ GiB", str(report)) and "GiB</td>" in report._repr_html_()
+    assert ppcc.compile("zb_h1", P=4, M=8).simulate().time_unit is None
+
+
+def test_programs_are_compared_and_written_as_schedules() -> None:
+    program = ppcc.compile("one_f_one_b", P=2, M=3)
+    text = ppcc.decompile(program, name="mine")
+    assert "schedule mine(" in text
+    again = ppcc.diff(program, ppcc.compile_source(text))
+    assert again.equal and again.differences == ()
+    other = ppcc.diff(program, "gpipe", P=2, M=2)
+    assert not other.same_work and other.head is not None and "microbatches" in other.head and "/tmp" not in other.head
+    assert ppcc.fmt("schedule s(){ranks 1;}\n") == "schedule s() { ranks 1; }\n"
+    with pytest.raises(ppcc.CompileError):
+        ppcc.fmt("schedule {")

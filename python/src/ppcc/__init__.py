@@ -25,6 +25,8 @@ from ._compiler import (
     SynthesisResult,
     compile,
     compile_source,
+    decompile,
+    fmt,
     load,
     schedules,
     synthesize,
@@ -32,8 +34,10 @@ from ._compiler import (
 )
 from ._deprecated import renamed_in_module
 from ._diagnostics import CompileError, Diagnostic, Error, Note, UsageError
+from ._diff import Difference, RankDifference, diff
 from ._notebook import Comparison, compare, explore
 from ._program import Action, Group, Kind, Pipe, Program, Site
+from ._proofs import ExplainedRange, Formula, ParameterRange, Proof, ProvenRange, explain, prove
 from ._report import Bubble, CriticalSection, LiveActivations, RankReport, Report
 from ._rows import Columns
 from ._sweep import Sweep, SweepPoint, sweep
@@ -47,13 +51,20 @@ __all__ = [
     "CompileError",
     "CriticalSection",
     "Diagnostic",
+    "Difference",
     "Error",
+    "ExplainedRange",
+    "Formula",
     "Group",
     "Kind",
     "LiveActivations",
     "Note",
+    "ParameterRange",
     "Pipe",
     "Program",
+    "Proof",
+    "ProvenRange",
+    "RankDifference",
     "RankReport",
     "Report",
     "ScheduleInfo",
@@ -66,8 +77,13 @@ __all__ = [
     "compare",
     "compile",
     "compile_source",
+    "decompile",
+    "diff",
+    "explain",
     "explore",
+    "fmt",
     "load",
+    "prove",
     "schedules",
     "sweep",
     "synthesize",

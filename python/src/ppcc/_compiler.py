@@ -11,10 +11,11 @@ from html import escape
 from typing import Any
 
 from ._deprecated import Renamed, renamed_arguments
-from ._program import Program
-from ._run import Costs, Value, option_argument, compile_native, cost_options, definition, run
+from ._program import Program, input_file
+from ._run import Costs, Value, compile_native, compile_options, cost_options, definitions, input_argument, option_argument, run
+from ._table import memory_text, time_text
 
-__all__ = ["ScheduleInfo", "compile", "compile_source", "load", "schedules", "synthesize", "version"]
+__all__ = ["ScheduleInfo", "compile", "compile_source", "decompile", "fmt", "load", "schedules", "synthesize", "version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +111,22 @@ def compile(  # noqa: A001 - the word for it
         rank 0: 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1
         rank 1: 1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1
     """
-    path = os.fspath(schedule)
-    if path.startswith("-"):
-        path = os.path.join(os.curdir, path)
-    options = _options(
-        name,
-        transport,
-        comm_order,
-        fuse,
-        prefetch,
-        preconnect,
-        model,
-        cluster,
-        layout,
-        costs,
-        rules,
-        rules_file,
-        max_actions,
+    options = compile_options(
+        name=name,
+        transport=transport,
+        comm_order=comm_order,
+        fuse=fuse,
+        prefetch=prefetch,
+        preconnect=preconnect,
+        model=model,
+        cluster=cluster,
+        layout=layout,
+        costs=costs,
+        rules=rules,
+        rules_file=rules_file,
+        max_actions=max_actions,
     )
-    return Program.from_native(compile_native([path, *_definitions(params, more_params), *options]))
+    return Program.from_native(compile_native([input_argument(schedule), *definitions(params, more_params), *options]))
 
 
 def compile_source(
@@ -151,7 +149,7 @@ def compile_source(
     max_actions: int | None = None,
     **more_params: Value,
 ) -> Program:
-    """Compile and verify the text of a schedule. Diagnostics call the text `-`.
+    """Compile and verify the text of a schedule. Diagnostics call the text `<stdin>`.
 
     Args:
         source: The text.
@@ -179,22 +177,22 @@ def compile_source(
         >>> ppcc.compile_source(source, M=2).num_microbatches
         2
     """
-    options = _options(
-        name,
-        transport,
-        comm_order,
-        fuse,
-        prefetch,
-        preconnect,
-        model,
-        cluster,
-        layout,
-        costs,
-        rules,
-        rules_file,
-        max_actions,
+    options = compile_options(
+        name=name,
+        transport=transport,
+        comm_order=comm_order,
+        fuse=fuse,
+        prefetch=prefetch,
+        preconnect=preconnect,
+        model=model,
+        cluster=cluster,
+        layout=layout,
+        costs=costs,
+        rules=rules,
+        rules_file=rules_file,
+        max_actions=max_actions,
     )
-    return Program.from_native(compile_native(["-", *_definitions(params, more_params), *options], source))
+    return Program.from_native(compile_native(["-", *definitions(params, more_params), *options], source))
 
 
 @dataclass(frozen=True)
@@ -231,6 +229,10 @@ class SynthesisResult:
     """With `for_all`: the makespan by M: `modulus`, `residue`, `from`, and `slope`, `intercept` and `exact` of `makespan`."""
     layout: str | None = None
     """With `layers`: the layers of each stage."""
+    time_unit: str | None = None
+    """`s`, `ms` or `us`; None if neither model nor cluster says it."""
+    memory_unit: str | None = None
+    """`bytes`, or None likewise."""
 
     least = Renamed("min_microbatches")
 
@@ -255,8 +257,9 @@ class SynthesisResult:
 
     def _headline(self) -> str:
         gap = "optimal" if self.optimal else f"gap {100 * self.gap:.2f} %"
-        peak_memory = max(self.peak_memory, default=0)
-        return f"makespan {self.makespan:.9g}, span {self.span:.9g}, bound {self.bound:.9g} ({gap}), peak memory {peak_memory:.9g}"
+        makespan, span, bound = (time_text(time, self.time_unit) for time in (self.makespan, self.span, self.bound))
+        peak_memory = memory_text(max(self.peak_memory, default=0), self.memory_unit)
+        return f"makespan {makespan}, span {span}, bound {bound} ({gap}), peak memory {peak_memory}"
 
     def __repr__(self) -> str:
         return f"<SynthesisResult {self._headline()}>"
@@ -311,6 +314,8 @@ def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any
         microbatches=document.get("microbatches"),
         formulas=tuple(document.get("formulas", ())),
         layout=document.get("layout"),
+        time_unit=document.get("time_unit"),
+        memory_unit=document.get("memory_unit"),
     )
 
 
@@ -338,7 +343,7 @@ def _run_synthesize(
         [
             "synthesize",
             *option_argument("--placement", os.fspath(placement)),
-            *_definitions(params, more_params),
+            *definitions(params, more_params),
             *option_argument("--objective", objective),
             *option_argument("--effort", effort),
             *(["--fused-backward"] if fused_backward else []),
@@ -384,39 +389,46 @@ def load(path: str | os.PathLike[str], /, *, microbatches: int | None = None) ->
     return Program.from_native(compile_native([os.path.abspath(path), *option_argument("--microbatches", microbatches)]))
 
 
-def _definitions(params: Mapping[str, Value] | None, more_params: Mapping[str, Value]) -> list[str]:
-    if twice := sorted({*(params or {})} & {*more_params}):
-        raise TypeError(f"the parameter {twice[0]} is given twice, by name and in params")
-    return [text for name, value in {**(params or {}), **more_params}.items() for text in ("-D", definition(name, value))]
+def decompile(program: Program | str | os.PathLike[str], /, *, name: str | None = None) -> str:
+    """Write a schedule, with phases and loops, that runs the actions of a program in their order.
+
+    The schedule is compiled and compared with the program.
+
+    Args:
+        program: A program, or the path of one (docs/importing.md).
+        name: The name of the schedule; that of the program by default.
+
+    Returns:
+        The text of the schedule.
+
+    Raises:
+        CompileError: The program cannot be read, or no schedule of the language runs it.
+
+    Examples:
+        >>> import ppcc
+        >>> print(ppcc.decompile(ppcc.compile("gpipe", P=2, M=3)).splitlines()[-2].strip())
+        }
+    """
+    with input_file(program) as path:
+        return run(["decompile", path, *option_argument("--name", name)])
 
 
-def _options(
-    name: str | None,
-    transport: str | Sequence[str] | None,
-    comm_order: str | None,
-    fuse: str | None,
-    prefetch: int | None,
-    preconnect: str | None,
-    model: str | os.PathLike[str] | None,
-    cluster: str | os.PathLike[str] | None,
-    layout: str | None,
-    costs: Costs | None,
-    rules: str | Sequence[str] | None,
-    rules_file: str | os.PathLike[str] | None,
-    max_actions: int | None,
-) -> list[str]:
-    return [
-        *option_argument("--schedule", name),
-        *option_argument("--transport", transport),
-        *option_argument("--comm-order", comm_order),
-        *option_argument("--fuse", fuse),
-        *option_argument("--prefetch", prefetch),
-        *option_argument("--preconnect", preconnect),
-        *option_argument("--model", None if model is None else os.fspath(model)),
-        *option_argument("--cluster", None if cluster is None else os.fspath(cluster)),
-        *option_argument("--layout", layout),
-        *(option for rule in ([rules] if isinstance(rules, str) else rules or []) for option in option_argument("--with", rule)),
-        *option_argument("--rules", None if rules_file is None else os.fspath(rules_file)),
-        *option_argument("--max-actions", max_actions),
-        *cost_options(costs),
-    ]
+def fmt(source: str, /) -> str:
+    """Format the text of a schedule. Comments, line breaks and aligned columns stay.
+
+    Args:
+        source: The text.
+
+    Returns:
+        The formatted text.
+
+    Raises:
+        CompileError: The text has syntax errors.
+
+    Examples:
+        >>> import ppcc
+        >>> print(ppcc.fmt("schedule s(){ranks 2;microbatches 2;\\nplacement linear;}"), end="")
+        schedule s() { ranks 2; microbatches 2;
+          placement linear; }
+    """
+    return run(["fmt", "-"], text=source)

@@ -13,9 +13,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._compiler import _definitions, compile
+from ._compiler import compile
 from ._diagnostics import CompileError, UsageError
-from ._run import Costs, Value, option_argument, cost_options, run
+from ._run import Costs, Value, cost_options, definitions, option_argument, run
 from ._table import html_table as table
 from ._timeline import iframe, suffix
 
@@ -102,7 +102,7 @@ def compare(
     sweeps = (f"--sweep={name}={','.join(map(_text, values))}" for name, values in (sweep or {}).items())
     arguments = (
         *(os.fspath(schedule) for schedule in schedules),
-        *_definitions(params, more_params),
+        *definitions(params, more_params),
         *sweeps,
         *cost_options(costs),
         *option_argument("--transport", transport),
@@ -188,8 +188,8 @@ def explore(
             self.program = program
             self.problems = ""
             self.figures = (
-                f"makespan {report.makespan:g}, {100 * report.global_bubble_rate:.1f} % bubble, "
-                f"memory {report.peak_memory:g} at most, {report.messages} messages"
+                f"makespan {report._time(report.makespan)}, {100 * report.global_bubble_rate:.1f} % bubble, "
+                f"memory {report._memory(report.peak_memory)} at most, {report.messages} messages"
             )
             self.page = program.timeline().html
 

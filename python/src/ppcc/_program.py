@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +21,7 @@ from ._program_json import validate_header, validate_rows, parse_program_json
 from ._report import Report
 from ._rows import ByRank, Columns, Rows
 from ._deprecated import Renamed
-from ._run import Costs, Value, option_argument, compile_native, cost_options, run
+from ._run import Costs, Value, compile_native, cost_options, input_argument, option_argument, run
 from ._timeline import Timeline
 
 
@@ -539,6 +541,18 @@ class Program:
 
     def _repr_html_(self) -> str:
         return self.timeline()._repr_html_()
+
+
+@contextmanager
+def input_file(program: Program | str | os.PathLike[str]) -> Iterator[str]:
+    """The input of a command line for a program, or for the path or name of one."""
+    if not isinstance(program, Program):
+        yield input_argument(program)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program.json")
+        program.save(path)
+        yield path
 
 
 def _installed_torch() -> str | None:

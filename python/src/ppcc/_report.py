@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from ._deprecated import Renamed
-from ._table import html_table, text_table
+from ._table import html_table, memory_text, text_table, time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,16 @@ class Report:
     """The whole report, as `--emit=report-json` writes it."""
 
     @property
+    def time_unit(self) -> str | None:
+        """`s`, `ms` or `us`; None if neither model nor cluster says it."""
+        return self.document.get("time_unit")
+
+    @property
+    def memory_unit(self) -> str | None:
+        """`bytes`, or None likewise."""
+        return self.document.get("memory_unit")
+
+    @property
     def peak_memory(self) -> float:
         """The largest `peak_memory` of any rank."""
         return max(rank.peak_memory for rank in self.ranks)
@@ -178,21 +188,27 @@ class Report:
             document=document,
         )
 
+    def _time(self, value: float) -> str:
+        return time_text(value, self.time_unit)
+
+    def _memory(self, value: float) -> str:
+        return memory_text(value, self.memory_unit)
+
     def _headline(self) -> str:
         return (
-            f"{self.schedule} on {self.transport}: makespan {self.makespan:.9g}, bubble {100 * self.global_bubble_rate:.2f} %, "
-            f"peak memory {self.peak_memory:.9g}, {self.messages} messages"
+            f"{self.schedule} on {self.transport}: makespan {self._time(self.makespan)}, "
+            f"bubble {100 * self.global_bubble_rate:.2f} %, peak memory {self._memory(self.peak_memory)}, {self.messages} messages"
         )
 
     def _table(self) -> list[dict[str, object]]:
         return [
             {
                 "rank": rank.rank,
-                "busy": rank.busy,
-                "span": rank.span,
-                "idle": rank.idle,
+                "busy": self._time(rank.busy),
+                "span": self._time(rank.span),
+                "idle": self._time(rank.idle),
                 "activations": rank.peak_activations,
-                "memory": rank.peak_memory,
+                "memory": self._memory(rank.peak_memory),
             }
             for rank in self.ranks
         ]

@@ -7,7 +7,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import _ppcc
 
@@ -26,6 +26,14 @@ def run(arguments: Sequence[str], text: str | None = None) -> str:
     code, output, errors = _ppcc.run(_checked(arguments), text)
     _report(code, errors)
     return output
+
+
+def run_verdict(arguments: Sequence[str]) -> tuple[bool, str]:
+    """As `run`, for commands whose exit status 1 with an output and without an error is a "no"."""
+    code, output, errors = _ppcc.run(_checked(arguments), None)
+    is_no = code == 1 and output and not any(found.severity == "error" for found in parse_diagnostics(errors)[0])
+    _report(0 if is_no else code, errors)
+    return code == 0, output
 
 
 def compile_native(arguments: Sequence[str], text: str | None = None) -> _ppcc.Program:
@@ -91,3 +99,49 @@ def option_argument(option: str, value: Value | Sequence[str] | None) -> list[st
     if isinstance(value, (bool, int, float, str)):
         return [definition(option, value)]
     return [f"{option}={','.join(value)}"]
+
+
+_OPTIONS = {
+    "name": "--schedule",
+    "transport": "--transport",
+    "comm_order": "--comm-order",
+    "fuse": "--fuse",
+    "prefetch": "--prefetch",
+    "preconnect": "--preconnect",
+    "model": "--model",
+    "cluster": "--cluster",
+    "layout": "--layout",
+    "rules_file": "--rules",
+    "max_actions": "--max-actions",
+}
+
+
+def compile_options(*, costs: Costs | None = None, rules: str | Sequence[str] | None = None, **given: Any) -> list[str]:
+    """The options of the command line for arguments of `compile`."""
+    words = cost_options(costs)
+    for rule in [rules] if isinstance(rules, str) else rules or []:
+        words += option_argument("--with", rule)
+    for name, value in given.items():
+        words += option_argument(_OPTIONS[name], os.fspath(value) if isinstance(value, os.PathLike) else value)
+    return words
+
+
+def input_argument(path: str | os.PathLike[str]) -> str:
+    """The path of an input, which is no option whatever it begins with."""
+    text = os.fspath(path)
+    return os.path.join(os.curdir, text) if text.startswith("-") else text
+
+
+def definitions(params: Mapping[str, Value] | None, more_params: Mapping[str, Value]) -> list[str]:
+    """The options for parameters, given in two ways."""
+    if twice := sorted({*(params or {})} & {*more_params}):
+        raise TypeError(f"the parameter {twice[0]} is given twice, by name and in params")
+    return [text for name, value in {**(params or {}), **more_params}.items() for text in ("-D", definition(name, value))]
+
+
+def compile_arguments(arguments: Mapping[str, Any]) -> list[str]:
+    """The command line for arguments of `compile`, parameters of the schedule among them."""
+    known = {*_OPTIONS, "costs", "rules"}
+    params = {name: value for name, value in arguments.items() if name not in known and name != "params"}
+    options = {name: value for name, value in arguments.items() if name in known}
+    return [*definitions(arguments.get("params"), params), *compile_options(**options)]

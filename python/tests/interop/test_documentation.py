@@ -1,4 +1,4 @@
-"""Runs the Python of docs/python.md, docs/training-python.md, docs/first-hour.md and docs/tuning.md."""
+"""Runs the Python of docs/python.md, docs/training-python.md and docs/tuning.md."""
 
 from __future__ import annotations
 
@@ -54,8 +54,6 @@ def test_the_page_on_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 SCRIPTS = [
-    ("first-hour.md", "check.py", 2, ["cannot hang under stream"]),
-    ("first-hour.md", "train.py", 4, ["step 19: loss "]),
     ("tuning.md", "train.py", 4, ["\nbound        ", "\nsynthesized ", "step 19: loss "]),
 ]
 

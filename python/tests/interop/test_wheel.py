@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -76,3 +78,23 @@ def test_the_page_on_megatron(tmp_path: Path) -> None:
     (environment.empty / "train.py").write_text(listing("megatron.md") + 'print(f"trained {len(losses)}")\n')
     output = environment.run("python", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py")
     assert output.count("trained 5") == 2
+
+
+def test_the_first_hour(tmp_path: Path) -> None:
+    """All that is typed in docs/first-hour.md, in its order; test/Docs compares what the commands of ppcc print."""
+    environment = Environment(tmp_path)
+    environment.add_packages_of_this()
+    page, printed = (DOCS / "first-hour.md").read_text(), []
+    for kind, name, text in re.findall(r"^```(\w+)([^\n]*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        if kind == "python":
+            (environment.empty / text.splitlines()[0].removeprefix("# ")).write_text(text)
+        elif kind == "text":
+            (environment.empty / name.strip()).write_text(text)
+        for line in re.findall(r"^\$ (.*)$", text, re.MULTILINE) if kind == "console" else text.splitlines() if kind == "sh" else ():
+            command, *arguments = shlex.split(line)
+            if command == "torchrun":
+                command, arguments = "python", ["-m", "torch.distributed.run", "--standalone", *arguments]
+            if command != "pip":
+                printed.append(environment.run(command, *arguments))
+    output = "".join(printed)
+    assert "cannot hang under stream" in output and "step 19: loss " in output and "best.pp" in output
