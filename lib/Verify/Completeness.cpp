@@ -125,15 +125,24 @@ struct CompletenessChecker : IndexedCheck {
     }
   }
 
+  /// Where a rank that hosts a stage ends, or as near as can be said.
+  Location endOf(PipeId pipe, StageId stage) const {
+    RankId rank = program.rankOfStage(pipe, stage);
+    if (rank.value < program.ranksBegun() && program.rows(rank).size() != 0)
+      return place(ActionId(program.end(rank).value - 1));
+    return Location(program.files().empty() ? program.name()
+                                            : program.files().front().name);
+  }
+
   void reportRuns(PipeId pipe, uint32_t firstStage, uint32_t endStage,
                   ArrayRef<Run> runs) {
     for (const Run &run : runs) {
       std::string where =
           span("stage", "stages", firstStage, endStage - 1) + ofPipe(pipe);
       auto present = lastPresent(pipe, StageId(firstStage), run);
-      Location at = present ? place(*present) : Location(program.name());
       auto builder = context.diags.report<diag::MissingWork>(
-          at, span("microbatch", "microbatches", run.first, run.last), where,
+          present ? place(*present) : endOf(pipe, StageId(firstStage)),
+          span("microbatch", "microbatches", run.first, run.last), where,
           run.first == run.last ? "has" : "have",
           kindsFor(program.kinds(), run.missing));
       if (present)
