@@ -1,6 +1,11 @@
 // `ppcc synthesize`: the best order for a placement, as a schedule.
 #include "ppcc/Synthesis/Synthesize.h"
 #include "ProofText.h"
+#include "ppcc/Compiler/ScheduleLibrary.h"
+#include "ppcc/Support/Printable.h"
+#include "ppcc/Support/Suggest.h"
+
+#include "llvm/Support/VirtualFileSystem.h"
 
 #include <csignal>
 
@@ -49,6 +54,17 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
   addOutput(parser, options.output);
   addScheduleOptions(parser, options);
   addErrorOptions(parser, options.console);
+}
+
+/// The placement that is meant by what is neither a file nor of the library.
+std::string meantPlacement(StringRef text, llvm::vfs::FileSystem &files) {
+  static constexpr StringRef names[] = {"linear", "v", "loop", "wave"};
+  StringRef name = text.split(':').first;
+  bool isKnown = llvm::is_contained(names, name) || files.exists(text) ||
+                 llvm::any_of(scheduleLibrary(), [&](const LibraryFile &file) {
+                   return llvm::is_contained(file.names(), name);
+                 });
+  return isKnown ? "" : didYouMean(name, names).meant();
 }
 
 std::atomic<bool> isInterrupted = false;
@@ -166,6 +182,11 @@ int ppcc::runSynthesize(const Invocation &call) {
       if (isGiven && excludes)
         return parser.usageError(
             fmt::format("{} and {} exclude each other", other, name));
+  if (std::string meant = meantPlacement(given.input, *call.files);
+      !meant.empty())
+    return parser.usageError(
+        fmt::format("--placement: `{}` is not known; did you mean `{}`?",
+                    printable(given.input), meant));
   if (!userRequest.layers.empty() && !given.layout.empty())
     return parser.usageError("--layers and --layout exclude each other");
   if (!given.rules.empty() && given.ruleFile != "std.pp")

@@ -216,6 +216,8 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
       return foreign;
     if (mayBeName && !isAfterName && llvm::is_contained(words, text))
       return fmt::format("`{}` is a keyword and cannot be a name", text);
+    if (text == "{" && wanted.symbol == "(")
+      return "parameters stand in parentheses, and `()` where there are none";
     if (text == "=")
       return "`=` assigns; `==` compares";
     if (text == "[" && isAfterName)
@@ -235,6 +237,8 @@ void SyntaxErrors::unexpected(antlr4::Parser *parser, Token *token,
     builder.note({}, "{}", hint);
     if (text == "[" && isAfterName)
       fixBrackets(parser, token, builder);
+    if (text == "{" && wanted.symbol == "(")
+      builder.insert(rangeOf(before).end, "()");
     return;
   }
   // `repat 3 {`: the error shows one token late. Of a word this short, like an

@@ -23,6 +23,10 @@ schedule s() {
 // CHECK:      unexpected-token.pp:[[#@LINE+2]]:1: error: unexpected `schedul`, expected a declaration or the end of the file [E0204]
 // CHECK:      unexpected-token.pp:[[#@LINE+1]]:1: note: did you mean `schedule`?
 schedul t() { }
+// CHECK:      unexpected-token.pp:[[#@LINE+3]]:12: error: unexpected `{`, expected `(` [E0204]
+// CHECK-NEXT: {{schedule u}}
+// CHECK:      note: parameters stand in parentheses, and `()` where there are none
+schedule u { ranks 1; }
 // CHECK:      unexpected-token.pp:[[#@LINE+3]]:9: error: unexpected `block`, expected {{.*}} [E0204]
 // CHECK:      note: `block` is a keyword and cannot be a name
 // CHECK-NOT:  did you mean
