@@ -383,10 +383,11 @@ int ppcc::runCompare(const Invocation &call) {
                   : options.format == "markdown" ? TableStyle::Markdown
                                                  : TableStyle::Text);
     if (!isCsv)
-      s << "\nwork: what each rank computes for a microbatch; "
+      s << "\nbubble rate: of the longest span of a rank; global: of the "
+           "makespan\nwork: what a rank computes for one microbatch, "
         << (options.request.costs.perRank
-                ? "its stages share it (--work=stage: each takes all)\n"
-                : "each of its stages takes all (--work=rank: they share "
-                  "it)\n");
+                ? "divided among its stages (--work=stage: each takes all)\n"
+                : "all of it in each stage (--work=rank: divided among "
+                  "them)\n");
   });
 }
