@@ -3,6 +3,9 @@
 #include "Http.h"
 #include "Options.h"
 #include "Watch.h"
+#include "ppcc/Analysis/Analyses.h"
+#include "ppcc/Analysis/Cost/Durations.h"
+#include "ppcc/Analysis/Report/Report.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Emit/Writer.h"
 #include "ppcc/Support/Embedded.h"
@@ -15,6 +18,7 @@
 #include "llvm/Support/Signals.h"
 
 #include <random>
+#include <set>
 
 using namespace ppcc;
 
@@ -173,7 +177,7 @@ private:
     } else {
       build.page.clear();
       build.state.clear();
-      write(build, {}, false, "error: " + build.job.errorText(), {}, {});
+      write(build, {}, false, "error: " + build.job.errorText(), "", {}, {});
     }
     build.job.output.clear();
   }
@@ -207,6 +211,8 @@ private:
     }
     chosen.request.limits.maxActions =
         std::min(chosen.request.limits.maxActions, maxPreviewActions);
+    // What is above its limit is shown, too.
+    chosen.request.checksMemory = false;
     Session session(build.files);
     session.sources.readsStreams = false;
     Compiled compiled = compile(chosen.request, session);
@@ -215,17 +221,23 @@ private:
     bool isGood = errorText.empty() && compiled &&
                   emit(compiled, *findEmitter("html"), page, session,
                        options.emitOptions);
+    std::string figures;
     if (!isGood)
       build.page.clear();
+    else if (figures = figuresOf(compiled, session.diags); !figures.empty())
+      runPasses({fmt::format("verify-memory{{transport={}}}",
+                             compiled.comm.transports.front().name)},
+                session, compiled.program);
     errorText += compiled.usageError + session.text();
     build.state.clear();
-    write(build, compiled, isGood, errorText,
+    write(build, compiled, isGood, errorText, figures,
           std::chrono::steady_clock::now() - start, chosen.request.params);
   }
 
   /// Writes the state of the build.
   void write(Build &build, const Compiled &compiled, bool isGood,
-             const std::string &errorText, std::chrono::duration<double> took,
+             const std::string &errorText, const std::string &figures,
+             std::chrono::duration<double> took,
              ArrayRef<sema::ParamValue> given) {
     const Program &program = compiled.program;
     auto putParam = [&](JsonFields &fields, const ParameterText &param) {
@@ -247,16 +259,80 @@ private:
       fields("good", isGood);
       fields.raw("seconds", fmt::to_string(took.count()));
       fields("messages", errorText);
+      fields("figures", figures);
       fields.objects("params", compiled.params, putParam);
-      std::vector<StringRef> costs;
-      for (const KindInfo &kind : program.kinds().rows())
-        if (kind.occupiesRank())
-          costs.push_back(kind.mnemonic);
-      costs.insert(costs.end(), {"latency", "limit"});
-      fields.values("costs", costs);
+      fields.objects("costs", costsOf(program),
+                     [](JsonFields &of, const auto &cost) {
+                       of("name", cost.first);
+                       of("value", cost.second);
+                     });
     };
     llvm::raw_string_ostream stream(build.state);
     Writer(stream).object(put);
+  }
+
+  static std::string figuresOf(const Compiled &compiled,
+                               DiagnosticEngine &diags) {
+    const Program &program = compiled.program;
+    const TimedRun *timed =
+        Analyses(program).timedRun(compiled.comm.transports.front(), diags);
+    if (!timed)
+      return "";
+    Report report = reportOf(program, *timed);
+    auto most =
+        std::ranges::max_element(report.ranks, {}, [](const RankReport &rank) {
+          return rank.memory.memory;
+        });
+    const Units &units = program.units();
+    std::string text = fmt::format("makespan {}, bubble {:.1f} %, memory {}",
+                                   units.time(report.makespan),
+                                   double(report.globalBubbleRate.value) / 1e7,
+                                   units.memory(most->memory.memory));
+    return most->memoryLimit ? text + " of " + units.memory(*most->memoryLimit)
+                             : text;
+  }
+
+  /// The costs that the page lets choose, each with its value; with none where
+  /// it is not the same everywhere, or there is no limit.
+  static std::vector<std::pair<std::string, std::string>>
+  costsOf(const Program &program) {
+    std::vector<std::pair<std::string, std::string>> costs;
+    auto add = [&](StringRef name, const std::set<int64_t> &values,
+                   decimal::Scale scale) {
+      costs.emplace_back(name,
+                         values.size() != 1
+                             ? ""
+                             : decimal::format(*values.begin(), scale.places));
+    };
+    Durations durations(program);
+    std::set<int64_t> latencies, limits;
+    for (auto [id, kind] : llvm::enumerate(program.kinds().rows())) {
+      if (!kind.occupiesRank())
+        continue;
+      std::set<int64_t> times;
+      for (PipeId pipe : program.pipeIds())
+        for (uint32_t stage = 0; stage != program.pipe(pipe).numStages();
+             ++stage) {
+          Action action;
+          action.kind = KindId(id);
+          action.pipe = pipe;
+          action.stage = StageId(stage);
+          action.microbatch = program.pipe(pipe).firstMicrobatch;
+          times.insert(durations.of(action));
+        }
+      add(kind.mnemonic, times, cost::scale);
+    }
+    for (const CostSetting &setting : program.costs().of(Cost::Latency))
+      latencies.insert(setting.values.begin(), setting.values.end());
+    if (latencies.empty())
+      latencies = {0};
+    add("latency", latencies, cost::scale);
+    MemoryModel memory(program);
+    for (uint32_t rank = 0; rank != program.numRanks(); ++rank)
+      if (auto limit = memory.limitOf(RankId(rank)))
+        limits.insert(*limit);
+    add("limit", limits, amount::scale);
+    return costs;
   }
 
   const Options &options;

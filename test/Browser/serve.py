@@ -64,7 +64,11 @@ try:
 
     state = json.loads(ask(root + "state?D.M=3&cost.F=2")[1])
     assert state["good"] and [param["value"] for param in state["params"]] == ["8", "3"], state
-    assert state["costs"][:2] == ["F", "B"] and state["costs"][-2:] == ["latency", "limit"], state
+    costs = {cost["name"]: cost["value"] for cost in state["costs"]}
+    assert [*costs.items()][:2] == [("F", "2"), ("B", "2")] and [*costs.items()][-2:] == [("latency", "0"), ("limit", "")], state
+    assert state["figures"] == "makespan 40, bubble 70.0 %, memory 3", state
+    over = json.loads(ask(root + "state?D.M=8&cost.limit=2")[1])
+    assert over["good"] and "[E1010]" in over["messages"] and over["figures"].endswith("memory 8 of 2"), over
     bad = json.loads(ask(root + "state?D.M=0")[1])
     assert not bad["good"] and "[E0480]" in bad["messages"], bad
     print("values are tried")
