@@ -1,6 +1,8 @@
 // `ppcc new`: a schedule to begin with, and its test.
 #include "Options.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Basic/Diagnostics/Files.h"
+#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Editor/Tokens.h"
 #include "ppcc/Parse/Parser.h"
@@ -49,6 +51,17 @@ RUN: ppcc report %S/@.pp -D P=4 -D M=8 --cost F=1 --cost B=2 | FileCheck %s --ch
 COSTS: makespan     33
 )";
 
+/// Of one that begins as a schedule of the library.
+static constexpr StringRef libraryTest =
+    R"(What @ promises. `lit -v .` runs this; docs/testing-schedules.md of ppcc says more.
+
+It is right, and cannot hang on its transport.
+RUN: ppcc check %S/@.pp
+
+What it takes.
+RUN: ppcc report %S/@.pp | FileCheck %s --check-prefix=COSTS
+COSTS: makespan     )";
+
 static constexpr StringRef litConfig =
     R"(# How lit runs the tests of this folder.
 import os
@@ -66,6 +79,31 @@ config.test_exec_root = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 config.excludes += ["build"]
 config.suffixes = [".test"]
 )";
+
+/// A schedule of the library under another name, and its test; nothing when
+/// there is none.
+static std::optional<std::pair<std::string, std::string>>
+startFrom(const std::string &name, Session &session) {
+  auto *found = llvm::find_if(scheduleLibrary(), [&](const LibraryFile &file) {
+    return file.text.contains("\nschedule ") &&
+           llvm::is_contained(file.names(), name);
+  });
+  if (found == scheduleLibrary().end())
+    return std::nullopt;
+  std::string own = found->names().front(), text = found->text.str();
+  size_t at = text.find("\nschedule " + own + "(");
+  text.replace(at, own.size() + 10, "\nschedule " + name);
+  Request request;
+  request.input = name;
+  Compiled compiled = compile(request, session);
+  const TimedRun *timed =
+      Analyses(compiled.program)
+          .timedRun(compiled.comm.transports.front(), session.diags);
+  return std::pair(
+      text, libraryTest.str() +
+                compiled.program.units().time(timed->simulation.makespan) +
+                "\n");
+}
 
 int ppcc::runNew(const Invocation &call) {
   std::string name;
@@ -87,6 +125,9 @@ int ppcc::runNew(const Invocation &call) {
   auto session = consoleSession(call, console);
   std::vector<std::pair<std::string, StringRef>> files = {
       {name + ".pp", schedule}, {name + ".test", test}};
+  auto known = startFrom(name, *session);
+  if (known)
+    std::tie(files[0].second, files[1].second) = *known;
   for (const auto &[path, text] : files)
     if (llvm::sys::fs::exists(path))
       session->diags.report<diag::FileExists>({}, path);
