@@ -105,7 +105,7 @@ def main():
         seed += 1
     seconds = time.monotonic() - begin
     print(", ".join(f"{name} {count}" for name, count in sorted(tally.items())))
-    uncovered = [name for name, one in getattr(comparison, "SCARCE", {}).items() if tally[name] * one < seed - options.seed]
+    uncovered = [name for name, one in comparison.COVERAGE.items() if tally[name] * one < seed - options.seed]
     if uncovered:
         print(f"too few of: {', '.join(uncovered)}")
     print(f"{options.name}: {seed - options.seed} seeds in {seconds:.1f} s, {mismatches.total()} mismatches" +
