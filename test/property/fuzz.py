@@ -25,6 +25,7 @@ COMPARISONS = {
     "certificates": "ppcc-check-proof on what `prove` writes, and on what is changed by chance",
     "families": "programs of one for all M, and rolled ones, against flat ones, byte for byte",
     "files": "what is written and read back, in every format",
+    "traces": "what `ppcc-profile` makes of traces: costs and models that ppcc reads, or an error",
     "training": "Python's runtime on gloo against autograd without a pipeline (after ./dev interop)",
     "synthesis": "what `synthesize` says of the schedules that it writes, and whether an order is below its bound",
 }
