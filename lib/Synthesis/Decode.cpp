@@ -1,16 +1,18 @@
 // Builds an order of actions from a policy, within the memory of each rank.
 //
 // Algorithm: an event-driven parallel schedule-generation scheme (Kolisch
-// 1996). A heap holds the times at which ranks are free or an input arrives.
-// Each rank that is free starts its best action that is ready, or waits.
+// 1996). A tree holds the times at which ranks are free or an input arrives.
+// Each rank that is free starts its best action that is ready, or waits. What
+// was ready before a wait starts then: an order takes as long as it was to
+// make.
 //
 // Memory: the banker's algorithm (Dijkstra, EWD 108). isSafe() lets a forward
 // begin only if all microbatches in flight can still finish on the rank, the
 // oldest first. The later ones use what the earlier ones free.
 // Invariant: an action starts after all its sources have ended, and F and I
 // only with memory for them.
-// Cost: O(chunks) a decision, and O(chunks * microbatches in flight) for each
-// isSafe(). Strict keys also sort the actions of a rank.
+// Cost: O(chunks + log ranks) a decision, and O(chunks * microbatches in
+// flight) for each isSafe(). Strict keys also sort the actions of a rank.
 //
 // Example: stages 0 and 1 on ranks 0 and 1, M = 3, F = I = 1, no W. There is
 // memory for 2 activations on rank 0 and for 1 on rank 1; gradients first.
@@ -25,12 +27,17 @@ using enum Workload::Part;
 static constexpr Time never = std::numeric_limits<Time>::max() / 2;
 static constexpr Op none = ~0u;
 
-void Decoder::wake(Time at, uint32_t rank) {
-  queue.emplace_back(at, rank);
-  std::push_heap(queue.begin(), queue.end(), std::greater());
+void Decoder::setWake(Time at, uint32_t rank) {
+  size_t node = wakes.size() / 2 + rank;
+  wakes[node] = {at, rank};
+  while ((node /= 2) != 0)
+    wakes[node] = wakes[2 * node + 1].first < wakes[2 * node].first
+                      ? wakes[2 * node + 1]
+                      : wakes[2 * node];
 }
 
-bool Decoder::run(const Policy &given, Order &result) {
+std::optional<Time> Decoder::run(const Policy &given, Order &result,
+                                 Time cutoff) {
   policy = &given;
   order = &result;
   uint32_t numRanks = problem.numRanks();
@@ -42,6 +49,7 @@ bool Decoder::run(const Policy &given, Order &result) {
     state.sorted.clear();
     state = {.weights = std::move(state.weights),
              .sorted = std::move(state.sorted)};
+    state.value = problem.work[rank];
     if (!given.isStrict)
       continue;
     for (uint32_t s : problem.load.ofRank[rank])
@@ -57,17 +65,22 @@ bool Decoder::run(const Policy &given, Order &result) {
   arrivals.assign(problem.numOps(), never);
   for (Op op = 0; op != problem.numOps(); ++op)
     updateArrival(op);
-  queue.clear();
+  wakes.assign(2 * llvm::PowerOf2Ceil(numRanks), {never, 0});
   for (uint32_t rank = 0; rank != numRanks; ++rank)
-    wake(0, rank);
-  while (!queue.empty()) {
-    auto [now, rank] = queue.front();
-    std::pop_heap(queue.begin(), queue.end(), std::greater());
-    queue.pop_back();
-    if (now >= ranks[rank].free)
-      decide(rank, now);
+    setWake(0, rank);
+  while (wakes[1].first != never) {
+    auto [now, rank] = wakes[1];
+    setWake(decide(rank, now), rank);
+    if (ranks[rank].value >= cutoff)
+      return std::nullopt;
   }
-  return std::reduce(issued.begin(), issued.end()) == problem.numActions;
+  if (std::reduce(issued.begin(), issued.end()) != problem.numActions)
+    return std::nullopt;
+  Time value = 0;
+  for (auto [rank, state] : llvm::enumerate(ranks))
+    if (!result[rank].empty())
+      value = std::max(value, state.value);
+  return value;
 }
 
 void Decoder::updateArrival(Op op) {
@@ -133,12 +146,12 @@ bool Decoder::isBetter(Op op, Op best, bool didForward) const {
   return (stageOf(op) > stageOf(best)) == policy->deepFirst;
 }
 
-void Decoder::decide(uint32_t rank, Time now) {
+Time Decoder::decide(uint32_t rank, Time now) {
   Rank &state = ranks[rank];
   const auto &stages = problem.load.ofRank[rank];
   Amount memoryBudget = problem.memoryBudget[rank];
   auto doWeight = [&] {
-    issue(opOf(state.weights[state.oldestWeight++], W), now);
+    return issue(opOf(state.weights[state.oldestWeight++], W));
   };
   looks += 2 + stages.size();
   uint32_t lag = policy->lagByRank ? rank : policy->lag;
@@ -203,7 +216,7 @@ void Decoder::decide(uint32_t rank, Time now) {
   }
   if (best != none) {
     if (state.live + problem.allocatedBy(best, issued[best]) <= memoryBudget)
-      return issue(best, now);
+      return issue(best);
     if (state.pending() != 0)
       return doWeight();
   }
@@ -213,17 +226,21 @@ void Decoder::decide(uint32_t rank, Time now) {
         (policy->balancesIdle && next - now > maxIdle - state.idle))
       return doWeight();
   }
-  if (next != never)
-    wake(next, rank);
+  return next;
 }
 
-void Decoder::issue(Op op, Time now) {
+Time Decoder::issue(Op op) {
   uint32_t rank = problem.rank[op];
   Rank &state = ranks[rank];
   uint32_t m = issued[op]++;
-  Time end = now + problem.timeOf(op, m);
-  if (!(*order)[rank].empty())
-    maxIdle = std::max(maxIdle, state.idle += now - state.free);
+  // The rank may have waited for something else.
+  Time start = std::max(state.free, arrivals[op]),
+       end = start + problem.timeOf(op, m), idle = start - state.free;
+  bool isFirst = (*order)[rank].empty();
+  if (!isFirst)
+    maxIdle = std::max(maxIdle, state.idle += idle);
+  if (!isFirst || problem.objective == Objective::Makespan)
+    state.value += idle;
   state.free = end;
   state.live += problem.allocatedBy(op, m) - problem.freedBy(op, m);
   if (partOf(op) == F)
@@ -242,8 +259,11 @@ void Decoder::issue(Op op, Time now) {
       continue;
     updateArrival(edge.op);
     if (uint32_t other = problem.rank[edge.op];
-        other != rank && arrivals[edge.op] != never)
-      wake(std::max(arrivals[edge.op], ranks[other].free), other);
+        other != rank && arrivals[edge.op] != never) {
+      Time at = std::max(arrivals[edge.op], ranks[other].free);
+      if (at < wakes[wakes.size() / 2 + other].first)
+        setWake(at, other);
+    }
   }
-  wake(end, rank);
+  return end;
 }

@@ -165,9 +165,8 @@ struct EverySearch {
       const Instance *instance = at(microbatches);
       if (isNew && instance) {
         Decoder decoder(instance->problem);
-        if (decoder.run(policy, one.order))
-          one.value = Runner(instance->problem).run(one.order);
-        actions += decoder.steps() + instance->problem.numActions;
+        one.value = decoder.run(policy, one.order);
+        actions += decoder.steps();
       }
       return one;
     };

@@ -83,6 +83,10 @@ Problem::Problem(const Workload &load, Objective objective,
         saved.push_back(
             {stage.time[part], stage.allocates[part], stage.frees[part]});
     }
+  work.resize(numRanks());
+  for (Op op = 0; op != numOps(); ++op)
+    for (uint32_t m = 0; m != count[op]; ++m)
+      work[rank[op]] += timeOf(op, m);
 }
 
 bool Problem::fitsMemory() const {

@@ -251,7 +251,10 @@ void synthesis::searchPeriodic(Pool &pool) {
       periodic.mutate(genome, random);
     Policy policy = periodic.policyOf(genome);
     uint64_t before = trial.actions;
-    auto value = trial.decode(policy, order);
+    auto value =
+        trial.decode(policy, order,
+                     kept.size() < maxKept ? std::numeric_limits<Time>::max()
+                                           : kept.back().value);
     if (isScreening) {
       pool.actions += trial.actions - before;
       ++pool.evaluations;
@@ -273,7 +276,7 @@ void synthesis::searchPeriodic(Pool &pool) {
       pool.offer(order, *value, &policy);
     // Within half a percent of the best, too.
     else if (isGood || *value <= kept.front().value + kept.front().value / 200)
-      if (auto full = pool.decode(policy, order))
+      if (auto full = pool.decode(policy, order, pool.cutoff()))
         pool.offer(order, *full, &policy);
   }
 }

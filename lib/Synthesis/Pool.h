@@ -24,8 +24,13 @@ public:
     return actions >= options.budget ? 0 : options.budget - actions;
   }
 
-  /// Makes an order by a policy; its value, or nothing.
-  std::optional<Time> decode(const Policy &policy, Order &order);
+  /// Makes an order by a policy; its value, or nothing, if not below `cutoff`.
+  std::optional<Time> decode(const Policy &policy, Order &order, Time cutoff);
+  /// What is not below it is not kept.
+  Time cutoff() const {
+    return kept.size() < maxKept ? std::numeric_limits<Time>::max()
+                                 : kept.back().value;
+  }
   /// Runs an order.
   std::optional<Time> run(const Order &order) {
     ++evaluations;
@@ -45,6 +50,8 @@ public:
     Time value;
     Order order;
   };
+
+  static constexpr size_t maxKept = 8;
 
   const Problem &problem;
   const SearchOptions &options;

@@ -4,25 +4,26 @@
 using namespace ppcc;
 using namespace ppcc::synthesis;
 
-std::optional<Time> Pool::decode(const Policy &policy, Order &order) {
+std::optional<Time> Pool::decode(const Policy &policy, Order &order,
+                                 Time cutoff) {
+  ++evaluations;
   uint64_t before = decoder.steps();
-  bool isDone = decoder.run(policy, order);
+  auto value = decoder.run(policy, order, cutoff);
   actions += decoder.steps() - before;
-  return isDone ? run(order) : std::nullopt;
+  return value;
 }
 
 void Pool::offer(const Order &order, Time value, const Policy *policy) {
-  constexpr size_t maxPolicies = 8;
   auto place = llvm::lower_bound(
       kept, value, [](const Entry &entry, Time v) { return entry.value < v; });
-  if (place - kept.begin() >= ptrdiff_t(maxPolicies) ||
+  if (place - kept.begin() >= ptrdiff_t(maxKept) ||
       (place != kept.end() && place->value == value))
     return;
   if (policy && options.accepts && !options.accepts(*policy, actions))
     return;
   bool isBest = place == kept.begin();
   kept.insert(place, {value, order});
-  if (kept.size() > maxPolicies)
+  if (kept.size() > maxKept)
     kept.pop_back();
   if (isBest && options.onBest)
     options.onBest(value, problem.bound.time);
@@ -75,7 +76,7 @@ void synthesis::searchGreedy(Pool &pool) {
   Order order;
   auto tryPolicy = [&](size_t number) {
     Policy policy = greedyPolicy(problem, number);
-    if (auto value = pool.decode(policy, order))
+    if (auto value = pool.decode(policy, order, pool.cutoff()))
       pool.offer(order, *value, &policy);
   };
   for (size_t i = 0; i != usual && !pool.isDone(); ++i)

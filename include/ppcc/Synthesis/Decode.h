@@ -52,9 +52,11 @@ public:
   explicit Decoder(const Problem &problem)
       : problem(problem), ends(problem.numActions) {}
 
-  /// Nothing when ranks get stuck, which only strict keys do. O(actions *
-  /// chunks * microbatches away).
-  bool run(const Policy &policy, Order &order);
+  /// What the objective is about; nothing when it is not below `cutoff`, or
+  /// when ranks get stuck, which only strict keys do. O(actions * (chunks *
+  /// microbatches away + log ranks)).
+  std::optional<Time> run(const Policy &policy, Order &order,
+                          Time cutoff = std::numeric_limits<Time>::max());
 
   /// What all runs have cost: stages that were looked at.
   uint64_t steps() const { return looks; }
@@ -62,7 +64,8 @@ public:
 private:
   struct Rank {
     Time free = 0;
-    Time idle = 0; ///< Behind its first action.
+    Time idle = 0;  ///< Behind its first action.
+    Time value = 0; ///< Of the objective, at least: it idles no more.
     Amount live = 0;
     Amount reserved = 0; ///< What those between F and I need.
     bool didForward = false;
@@ -76,13 +79,14 @@ private:
     }
   };
 
-  void decide(uint32_t rank, Time now);
-  void issue(Op op, Time now);
+  /// Begins something or not; when the rank is to be asked again.
+  Time decide(uint32_t rank, Time now);
+  Time issue(Op op); ///< Its end.
   void updateArrival(Op op);
   bool isSafe(uint32_t stage, uint32_t rank);
   /// Whether `op` comes before what was the best so far.
   bool isBetter(Op op, Op best, bool didForward) const;
-  void wake(Time at, uint32_t rank);
+  void setWake(Time at, uint32_t rank);
 
   const Problem &problem;
   const Policy *policy = nullptr;
@@ -93,7 +97,8 @@ private:
   uint64_t looks = 0;
   Time maxIdle = 0; ///< Of the ranks.
   std::vector<Rank> ranks;
-  std::vector<std::pair<Time, uint32_t>> queue; ///< A heap.
+  /// When ranks are to be asked again: a winner tree (Knuth, TAOCP 3, 5.4.1).
+  std::vector<std::pair<Time, uint32_t>> wakes;
 };
 
 } // namespace ppcc::synthesis

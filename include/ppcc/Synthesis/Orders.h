@@ -132,6 +132,7 @@ struct Problem {
   std::vector<Amount> allocates, frees;
   std::vector<uint32_t> rank;
   std::vector<uint32_t> first;      ///< Of the op's slots, one a microbatch.
+  std::vector<Time> work;           ///< Of all actions, by rank.
   std::vector<Amount> memoryBudget; ///< By rank;
   std::vector<Amount> claim;     ///< what a microbatch needs between F and I,
   std::vector<Amount> transient; ///< and what actions take for a moment.
