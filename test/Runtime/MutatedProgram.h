@@ -13,6 +13,22 @@ namespace test {
 
 inline constexpr unsigned numMutations = 100;
 
+/// What rt::RankProgram::rows are when the loops are written out.
+template <class Visit>
+void visitFlatRows(const rt::RankProgram &rank, Visit visit) {
+  rt::RowReader rows(rank);
+  for (const rt::Segment &segment : rank.segments)
+    for (uint32_t iteration = 0, microbatchOffset = 0;
+         iteration != segment.count; ++iteration,
+                  microbatchOffset += static_cast<uint32_t>(segment.advance))
+      for (uint64_t i = 0; i != segment.rows; ++i) {
+        rt::Row row = rows[segment.firstRow + i];
+        if (row.microbatch != rt::Row::noMicrobatch)
+          row.microbatch += microbatchOffset;
+        visit(row);
+      }
+}
+
 /// A copy of a program in which one row is another: `seed` chooses the row, and
 /// whether it trades places with the next, is of another microbatch, stands
 /// twice, or leaves its group or joins one.
@@ -23,7 +39,7 @@ public:
     std::mt19937 random(seed);
     auto pick = [&](size_t count) { return std::uint32_t(random() % count); };
     rt::RankProgram &rank = ranks[pick(ranks.size())];
-    rt::visitFlatRows(rank, [&](const rt::Row &row) { rows.push_back(row); });
+    visitFlatRows(rank, [&](const rt::Row &row) { rows.push_back(row); });
     uint32_t at = pick(uint32_t(rows.size()));
     const rt::Pipe &pipe = from.pipes[rows[at].pipe];
     switch (pipe.numMicrobatches == 1 && seed % 4 == 1 ? 2 : seed % 4) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "ppcc/Runtime/Engine.h"
-#include "ppcc/Runtime/PollingWait.h"
 #include "ppcc/Runtime/Transfers.h"
 
 #include <bit>

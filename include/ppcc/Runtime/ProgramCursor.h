@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ppcc/Runtime/Link.h"
-#include "ppcc/Runtime/Options.h"
+#include "ppcc/Runtime/Recorder.h"
 
 #include <exception>
 

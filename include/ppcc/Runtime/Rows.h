@@ -30,20 +30,4 @@ private:
   const char *bytes;
 };
 
-/// What RankProgram::rows are when the loops are written out.
-template <class Visit>
-void visitFlatRows(const RankProgram &rank, Visit visit) {
-  RowReader rows(rank);
-  for (const Segment &segment : rank.segments)
-    for (uint32_t iteration = 0, microbatchOffset = 0;
-         iteration != segment.count; ++iteration,
-                  microbatchOffset += static_cast<uint32_t>(segment.advance))
-      for (uint64_t i = 0; i != segment.rows; ++i) {
-        Row row = rows[segment.firstRow + i];
-        if (row.microbatch != Row::noMicrobatch)
-          row.microbatch += microbatchOffset;
-        visit(row);
-      }
-}
-
 } // namespace ppcc::rt

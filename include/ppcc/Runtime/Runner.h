@@ -18,7 +18,6 @@
 #include "ppcc/Runtime/Call.h"
 #include "ppcc/Runtime/Inbox.h"
 #include "ppcc/Runtime/Interleave.h"
-#include "ppcc/Runtime/ThreadPool.h"
 
 #include <algorithm>
 #include <list>
