@@ -13,6 +13,7 @@ Examples:
     [0, 1, 2, 3]
 """
 
+from .._choose import TunedOrder
 from .._deprecated import renamed_in_module
 from ._check import CheckResult, check
 from ._checkpoint import Checkpoint
@@ -21,7 +22,7 @@ from ._interop import load_torch_runtime
 from ._overlap import Half, yield_to_other, interleave
 from ._runtime import Runtime
 from ._step import StepResult
-from ._tune import TunedOrder, TuneResult, tune
+from ._tune import TuneResult, tune
 
 __all__ = [
     "CheckResult",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -12,11 +13,12 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
-from .._profile import Event
+from .._profile import Event, Profile
 from .._program import Action
 from ._stash import OffloadedTensors
 
 if TYPE_CHECKING:
+    from ._groups import Groups
     from ._messages import Edge
     from ._step import Step
 
@@ -53,7 +55,7 @@ class MemoryMeter(Observer):
 
     @contextmanager
     def runs(self, step: Step, action: Action) -> Iterator[None]:
-        measures = action.stage not in self.kept.get(action.op, (action.stage,))
+        measures = step._trains and action.stage not in self.kept.get(action.op, (action.stage,))
         key = action.pipe.index, action.stage, action.microbatch
         if measures and action.op == "F":
             module = step._linked.modules[key[:2]]
@@ -81,14 +83,16 @@ class TimeRecorder(Observer):
         """When the actions of each step began and ended, in nanoseconds."""
         self._posted: dict[str, int] = {}
         self._waited = 0
+        self._step: weakref.ref[Step] | None = None
         self._end: int | None = None
-
-    def start(self) -> None:
-        """Begins a step."""
-        self._end = None
 
     @contextmanager
     def runs(self, step: Step, action: Action) -> Iterator[None]:
+        if not step._trains:
+            yield
+            return
+        if self._step is None or self._step() is not step:
+            self._step, self._end = weakref.ref(step), None
         self._waited, entered = 0, now()
         yield
         end = now()
@@ -117,9 +121,40 @@ class TimeRecorder(Observer):
             else:
                 self._posted[str(action)] = now()
 
+    def gather(self, groups: Groups, memory: Mapping[str, Mapping[int, int]], profile: Profile) -> list[float]:
+        """Adds what all ranks have recorded, and what their stages keep, to a profile. Returns the time from the first action to the last one of
+        each step, in milliseconds. All ranks call it together."""
+        offsets = clock_offsets(groups)
+        ranks = groups.all_gather((self.events, self.spans, memory))
+        for offset, (events, _, kept) in zip(offsets, ranks, strict=True):
+            for event in events:
+                assert event.start is not None
+                profile.add(event._replace(start=event.start - Decimal(offset) / 1000))
+            for name, amounts in kept.items():
+                if amounts:
+                    profile.memory.setdefault(name, {}).update(amounts)
+        corrected = [[(begin - offset, end - offset) for begin, end in spans] for offset, (_, spans, _) in zip(offsets, ranks, strict=True)]
+        return [(max(end for _, end in spans) - min(begin for begin, _ in spans)) / 1e6 for spans in zip(*corrected)]
+
     def _add(self, name: str, start: int, duration: int, waited: int | None = None) -> None:
         waiting = None if waited is None else Decimal(waited) / 1000
         self.events.append(Event(name, Decimal(duration) / 1000, Decimal(start) / 1000, waiting, ""))
+
+
+def clock_offsets(groups: Groups) -> list[int]:
+    """By how many nanoseconds the clock of each rank is ahead of rank 0's; 0 if it may be the same clock.
+
+    Each rank reads its clock between two meetings of all, which rank 0 times. The shortest such time bounds the error.
+    """
+    found: list[tuple[int, list[int]]] = []
+    for _ in range(5):
+        begin = now()
+        groups.all_gather(None)
+        clocks = groups.all_gather(now())
+        width = now() - begin
+        ahead = [clock - begin - width // 2 for clock in clocks]
+        found.append((width, [offset if abs(offset) > width // 2 else 0 for offset in ahead]))
+    return groups.all_gather(min(found)[1])[0]
 
 
 def now() -> int:

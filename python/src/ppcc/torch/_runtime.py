@@ -188,6 +188,12 @@ class Runtime:
             self._links[key] = LinkedProgram(program, self._setup, ACTION_FUNCTIONS.keys(), is_first=not self._links)
         self._linked = self._links[key]
 
+    def _stages_have_changed(self, program: Program) -> None:
+        """Links a program again, after the modules of stages got others inside. All ranks call it together."""
+        self._links.clear()
+        self._has_trained = False
+        self.set_program(program)
+
     def step(
         self,
         *args: Any,

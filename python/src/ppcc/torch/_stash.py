@@ -123,6 +123,10 @@ class OffloadedTensors:
             self._pack(tensor)
         return sum(block.content.nbytes for block in self._blocks.values())
 
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether autograd has saved the memory of a tensor here."""
+        return _address(tensor) in self._blocks
+
     def offload(self, inputs: Iterable[Tensor]) -> None:
         """Moves all tensors to the host, inputs included."""
         for tensor in inputs:

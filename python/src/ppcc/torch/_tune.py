@@ -5,21 +5,20 @@
 3. On rank 0, simulate the orders of the library for this placement, and those that synthesis finds. An order is rated by its simulated
    makespan, multiplied by what measured spread adds to it on average.
 4. Run the best in turns with the Runtime's own program, and keep the faster.
+
+With `layers`, stages are lists of layers. Then each layer is measured alone, and layers move before orders are chosen (_layers.py, _cut.py).
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -29,46 +28,26 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor
 
-from .._compiler import SynthesisResult, compile, compile_source, schedules, synthesize
+from .. import _diagnostics
+from .._choose import COMPUTES, MIN_GAIN, Choice, Chooser, TunedOrder, compute_kinds, without_costs
+from .._compiler import SynthesisResult, synthesize
 from .._diagnostics import CompileError
 from .._profile import new_profile
 from .._program import Program
-from .._report import Report
-from .._run import Costs
-from .._sweep import LIMIT_TOO_SMALL, limited_costs
+from .._spread import Spread
+from .._sweep import LIMIT_TOO_SMALL
 from .._table import text_table
 from .._timeline import iframe
+from ._cut import LayerCosts, layout_of, search
 from ._errors import UsageError
+from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers, measure_layers
 from ._measure import MemoryMeter, Observer, TimeRecorder, now
 from ._runtime import Runtime
 from ._shapes import fork_random
-from ._spread import Spread
 
 T = TypeVar("T")
-COMPUTES = {"F", "B", "I", "W"}
-MIN_GAIN = 0.01
-"""An order must be predicted to save this share of the step, to be tried."""
-MAX_MAKESPAN = 1.25
-"""Orders whose makespan is longer than the shortest by this factor are not rated by spread."""
-MAX_TRIES = 3
 MAX_UNEXPLAINED = 0.05
 NUMBER = re.compile(r"[0-9]+[.][0-9]+")
-
-
-@dataclass(frozen=True)
-class TunedOrder:
-    """An order of actions that `tune` has simulated. Times are in milliseconds."""
-
-    name: str
-    """The name of the schedule in the library, `synthesized` or `given`, the program that the Runtime had."""
-    expected: float | None
-    """The expected step; None for orders that do not fit or have a long makespan."""
-    makespan: float
-    """The simulated makespan with the medians of all costs."""
-    memory: int
-    """The largest amount of memory of any rank, in bytes."""
-    fits: bool
-    """Whether it keeps to the memory limit."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +72,8 @@ class TuneResult:
     would_help: tuple[str, ...]
     """What would make the step shorter, by how much."""
     unexplained: float
-    """(measured - predicted) / predicted of the given program's step."""
+    """(measured - predicted) / predicted of the given program's step; if layers have moved, of the first one with the new layout, predicted
+    from the costs of layers."""
     remarks: tuple[str, ...]
     """What could not be tried or explained."""
     memory_limit: int
@@ -106,19 +86,42 @@ class TuneResult:
     """The number of steps that were run."""
     processor_seconds: float
     """The most that any rank computed beside the steps."""
+    layout: Layout | None = None
+    """With `layers`: the numbers of the layers that each stage has now, counted from 0 in the order in which a microbatch passes them."""
+    given_layout: Layout | None = None
+    """With `layers`: those that each stage had."""
+    layers: tuple[Layer, ...] = ()
+    """With `layers`: what each layer costs."""
+    moved_bytes: int = 0
+    """With `layers`: what has been sent between ranks."""
 
     def __str__(self) -> str:
         lines = [
             f"order        {self.order}: a step takes {self.after:.4g} ms ({self.predicted:.4g} ms predicted); given: {self.before:.4g} ms",
             f"bound        {self.bound:.4g} ms for every order: {re.sub(NUMBER, lambda found: f'{float(found[0]):.4g}', self.why)}",
             *(f"would help   {text}" for text in self.would_help),
-            f"prediction   of the given program: {100 * self.unexplained:+.1f} % off",
+            f"prediction   of the program that ran first{'' if self.layout == self.given_layout else ' with these layers'}: {100 * self.unexplained:+.1f} % off",
             f"memory limit {self.memory_limit} bytes a rank",
             f"cost         {self.steps} steps, and {self.processor_seconds:.1f} s of processor time",
             *(f"remark       {text}" for text in self.remarks),
         ]
+        if self.layout is not None and self.given_layout is not None:
+            now, given = ((" | ".join(str(len(numbers)) for numbers in layout)) for layout in (self.layout, self.given_layout))
+            lines.insert(1, f"layers       {now} (given: {given})" + (f"; {self.moved_bytes} bytes were sent" if now != given else ""))
         rows = [{**vars(order), "fits": "yes" if order.fits else "no"} for order in self.orders]
-        return "\n".join(lines) + "\n\n" + text_table(rows)
+        return "\n".join(lines) + "\n\n" + text_table(rows) + self._layer_table()
+
+    def _layer_table(self) -> str:
+        if self.layout is None or self.given_layout is None:
+            return ""
+        now, given = ({number: stage for stage, numbers in enumerate(layout) for number in numbers} for layout in (self.layout, self.given_layout))
+        rows = [
+            {"layer": layer.number, "class": layer.name, "stage": now[layer.number], "given": given[layer.number]}
+            | {kind: round(time, 4) for kind, time in layer.times.items()}
+            | {"static": layer.static}
+            for layer in self.layers
+        ]
+        return "\n\n" + text_table(rows)
 
 
 def tune(
@@ -127,6 +130,7 @@ def tune(
     memory_limit: int | None = None,
     steps: int = 3,
     effort: int = 20,
+    layers: bool | Mapping[int, Container] = False,
     output: str | os.PathLike[str] | None = None,
     **kwargs: Any,
 ) -> TuneResult:
@@ -142,6 +146,10 @@ def tune(
             default as much as the rank that holds most under the given program.
         steps: How many steps are measured at a time.
         effort: How many millions of actions each search may simulate.
+        layers: Whether layers may move between stages; then every stage is an `nn.Sequential`, or this gives the `nn.Sequential`,
+            `nn.ModuleList` or `nn.ModuleDict` of its layers, by stage. Each layer takes and returns one tensor. Layers move with their
+            values and attributes, and are other objects then: create the optimizer afterwards. Until `tune` returns, the ranks that they
+            leave hold them, too.
         output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`.
         **kwargs: Further arguments of `Runtime.step`, such as `target`.
 
@@ -164,16 +172,21 @@ def tune(
     if steps < 1:
         raise UsageError(f"steps is {steps}, but must be at least 1")
     with runtime._setup.groups.raise_on_all_ranks():
-        _check_supported(runtime, kwargs)
+        check_supported(runtime, kwargs)
+        containers = {} if layers is False else find_containers(runtime, layers)
     observer, given = runtime._observer, runtime.program
+    state = _State(runtime)
+    tuning = _Tuning(runtime, args, kwargs, steps, effort, containers, state)
     try:
-        with _restored(runtime):
-            return _Tuning(runtime, args, kwargs, steps).run(memory_limit, effort, output)
+        with fork_random(runtime._setup.device):
+            return tuning.run(memory_limit, output)
     except UsageError:
         if _is_on_all_ranks(runtime):
+            tuning.undo_move()
             runtime.set_program(given)
         raise
     finally:
+        state.restore()
         runtime._observer = observer
 
 
@@ -182,9 +195,10 @@ def _is_on_all_ranks(runtime: Runtime) -> bool:
     return runtime._failures is None or runtime._failures.first_failure is None
 
 
-def _check_supported(runtime: Runtime, kwargs: Mapping[str, Any]) -> None:
+def check_supported(runtime: Runtime, kwargs: Mapping[str, Any], *, trains: bool = False) -> None:
+    """Raises UsageError for what cannot be tuned. If it `trains`, weights may have gradients."""
     program, linked, setup = runtime.program, runtime._linked, runtime._setup
-    kinds = _compute_kinds(program)
+    kinds = compute_kinds(program)
     run = {(action.op, action.stage) for action in linked.actions if not action.kind.is_message}
     reasons = {
         "programs of one pipe whose stages read the stage before them": len(program.pipes) > 1 or program.pipes[0].skip_edges or program.pipes[0].gaps,
@@ -197,7 +211,7 @@ def _check_supported(runtime: Runtime, kwargs: Mapping[str, Any]) -> None:
         "stages that are not in fully_shard or DistributedDataParallel": linked.sharded or linked.replicated.wrappers,
         "microbatches of one shape": setup.dynamic,
         "shapes that are inferred, in which stages that cannot be split are found": setup.shapes is not None,
-        "weights without gradients: call zero_grad() before": any(weight.grad is not None for weight in _tensors(runtime, "parameters")),
+        "weights without gradients: call zero_grad() before": not trains and any(weight.grad is not None for weight in _tensors(runtime, "parameters")),
         "steps that return nothing: without reduce_grads, return_outputs and share_losses": kwargs.keys()
         & {"reduce_grads", "return_outputs", "share_losses"},
     }
@@ -206,100 +220,116 @@ def _check_supported(runtime: Runtime, kwargs: Mapping[str, Any]) -> None:
             raise UsageError(f"tune() supports only {supported}")
 
 
-def _compute_kinds(program: Program) -> set[str]:
-    """The mnemonics of all actions but messages."""
-    return {program.kinds[kind].mnemonic for kind in program._rows.kinds() if not program.kinds[kind].is_message}
-
-
 def _tensors(runtime: Runtime, of: str) -> list[Tensor]:
     return list({id(tensor): tensor for module in runtime._linked.modules.values() for tensor in getattr(module, of)()}.values())
 
 
-@contextmanager
-def _restored(runtime: Runtime) -> Iterator[None]:
-    """Restores buffers and random numbers, and drops the gradients of steps."""
-    buffers = [(buffer, buffer.detach().clone()) for buffer in _tensors(runtime, "buffers")]
-    with fork_random(runtime._setup.device):
-        try:
-            yield
-        finally:
-            with torch.no_grad():
-                for buffer, value in buffers:
-                    buffer.copy_(value)
-            for weight in _tensors(runtime, "parameters"):
-                weight.grad = None
+def transports_of(runtime: Runtime) -> list[str]:
+    """The transports under which orders must not deadlock; they are simulated on the first."""
+    runs_on = ["posted"] if runtime._linked.channels.host_waits else []
+    return list(dict.fromkeys([*runs_on, *runtime.program.transports]))
 
 
-@dataclass
-class _Chosen:
-    """What rank 0 has found: the orders to try, as JSON, and figures."""
+def from_rank_0(runtime: Runtime, make: Callable[[], T]) -> T:
+    """The value that a function returns on rank 0, on all ranks; raises UsageError on all ranks if it raises."""
+    made: Any = None
+    groups = runtime._setup.groups
+    with groups.raise_on_all_ranks():
+        if runtime.rank == 0:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = make()
+    return cast(T, groups.all_gather(made)[0])
 
-    tries: list[tuple[TunedOrder, str]]
-    orders: tuple[TunedOrder, ...]
-    given: TunedOrder
-    expected: dict[str, float]
-    bound: float
-    why: str
-    would_help: dict[str, tuple[str, ...]]
-    memory_limit: int
-    remarks: list[str]
+
+class _State:
+    """What steps change in the modules of a Runtime: buffers, and gradients, of which there are none before."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self.save()
+
+    def save(self) -> None:
+        self._buffers = [(buffer, buffer.detach().clone()) for buffer in _tensors(self._runtime, "buffers")]
+
+    def restore(self) -> None:
+        with torch.no_grad():
+            for buffer, value in self._buffers:
+                buffer.copy_(value)
+        for weight in _tensors(self._runtime, "parameters"):
+            weight.grad = None
 
 
 class _Tuning:
     """The state of one call of tune()."""
 
-    def __init__(self, runtime: Runtime, args: Sequence[Any], kwargs: Mapping[str, Any], steps: int) -> None:
-        self.runtime, self.args, self.kwargs, self.steps_at_once = runtime, args, kwargs, steps
+    def __init__(
+        self, runtime: Runtime, args: Sequence[Any], kwargs: Mapping[str, Any], steps: int, effort: int, containers: Mapping[int, Container], state: _State
+    ) -> None:
+        self.runtime, self.args, self.kwargs, self.steps_at_once, self.effort = runtime, args, kwargs, steps, effort
+        self.containers, self.state = containers, state
         self.groups = runtime._setup.groups
         self.given = runtime.program
+        self.base, self.base_name = self.given, "given"
+        """What other orders are compared with."""
+        self.move: Move | None = None
+        self.layout: Layout | None = None
+        self.layers: tuple[Layer, ...] = ()
         self.profile = new_profile()
-        self.meter = MemoryMeter()
+        self.meter = self._new_meter()
         self.overheads: list[float] = []
         """What steps take beside their actions."""
         self.remarks: list[str] = []
         self.steps = 0
         self.step_seconds = 0.0
         self.began = time.process_time()
-        # Orders are simulated on the first.
-        runs_on = ["posted"] if runtime._linked.channels.host_waits else []
-        self.transports = list(dict.fromkeys([*runs_on, *self.given.transports]))
+        self.transports = transports_of(runtime)
 
-    def run(self, memory_limit: int | None, effort: int, output: str | os.PathLike[str] | None) -> TuneResult:
+    def run(self, memory_limit: int | None, output: str | os.PathLike[str] | None) -> TuneResult:
         self._step(self.meter)  # The first step opens connections and infers shapes.
-        walls = self._measure()
+        walls = given_walls = self._measure()
+        limit = int(from_rank_0(self.runtime, lambda: self._chooser.peak_memory(self.given) if memory_limit is None else memory_limit))
+        predicted = None
+        if self.containers:
+            given_layout = self._measure_layers()
+            self.layout = given_layout
+            if (moved := self._move_layers(given_layout, limit, median(walls))) is not None:
+                walls, predicted = moved
         for kinds, name in (({"I", "W"}, "I and W"), ({"B"}, "B")):
-            if not kinds <= self._known_kinds():
-                probe = self._from_rank_0(partial(self._probe, fused="B" in kinds))
+            if not kinds <= self._chooser.known_kinds():
+                probe = from_rank_0(self.runtime, partial(self._probe, fused="B" in kinds))
                 if (error := self._try_program(probe)) is None:
                     self._measure()
                 else:
                     self.remarks.append(f"orders with {name} were left out: {error}")
-        chosen = self._from_rank_0(lambda: self._choose(memory_limit, effort))
-        self.profile.limit = chosen.memory_limit
+        chosen = from_rank_0(self.runtime, lambda: self._choose(limit))
+        if predicted is not None:
+            chosen.expected[self.base_name] = predicted
+        self.profile.limit = limit
         self.remarks += chosen.remarks
-        kept, measured, before = chosen.given, median(walls), median(walls)
-        self.runtime.set_program(self.given)
+        kept, measured, before = chosen.base, median(walls), median(walls)
+        self.runtime.set_program(self.base)
         for order, text in chosen.tries:
             if (error := self._try_program(text)) is not None:
                 self.remarks.append(f"{order.name} was left out: {error}")
                 continue
             before, after = self._compare(self.runtime.program)
-            if after < before or not chosen.given.fits:
+            if after < before or not chosen.base.fits:
                 kept, measured = order, after
             else:
                 self.remarks.append(f"{order.name} was not faster: {after:.4g} ms, {chosen.expected[order.name]:.4g} ms predicted")
-                self.runtime.set_program(self.given)
+                self.runtime.set_program(self.base)
                 measured = before
             break
         else:
-            if not chosen.given.fits:
-                raise UsageError(f"no order within the memory limit of {chosen.memory_limit} bytes can run: {'; '.join(self.remarks)}")
-        unexplained = median(walls) / chosen.expected["given"] - 1
+            if not chosen.base.fits:
+                raise UsageError(f"no order within the memory limit of {limit} bytes can run: {'; '.join(self.remarks)}")
+        unexplained = median(walls) / chosen.expected[self.base_name] - 1
         if abs(unexplained) > MAX_UNEXPLAINED:
-            self.remarks.append(self._from_rank_0(lambda: self._explain(median(walls), chosen.expected["given"])))
+            self.remarks.append(from_rank_0(self.runtime, lambda: self._explain(median(walls), chosen.expected[self.base_name])))
         result = TuneResult(
             order=kept.name,
-            before=before,
+            before=before if self.move is None else median(given_walls),
             after=measured,
             predicted=chosen.expected[kept.name],
             bound=chosen.bound,
@@ -307,15 +337,101 @@ class _Tuning:
             would_help=chosen.would_help[kept.name],
             unexplained=unexplained,
             remarks=tuple(self.remarks),
-            memory_limit=chosen.memory_limit,
+            memory_limit=limit,
             orders=chosen.orders,
             measured=self.profile.model(),
             steps=self.steps,
             processor_seconds=max(self.groups.all_gather(time.process_time() - self.began - self.step_seconds)),
+            layout=self.layout,
+            given_layout=given_layout if self.containers else None,
+            layers=self.layers,
+            moved_bytes=0 if self.move is None else self.move.bytes,
         )
         if output is not None:
-            self._from_rank_0(lambda: self._write(Path(output), result))
+            from_rank_0(self.runtime, lambda: self._write(Path(output), result))
         return result
+
+    # Layers.
+
+    def _new_meter(self) -> MemoryMeter:
+        return LayerMeter(self.containers, self.given.pipes[0].num_stages - 1) if self.containers and self.move is None else MemoryMeter()
+
+    def _measure_layers(self) -> Layout:
+        """Measures each layer alone; returns the layout."""
+        assert isinstance(self.meter, LayerMeter)
+        with self.groups.raise_on_all_ranks():
+            if self.meter.error:
+                raise UsageError(f"layers cannot move: {self.meter.error}")
+        counts = dict(count for there in self.groups.all_gather([(stage, len(calls)) for stage, calls in self.meter.calls.items()]) for count in there)
+        layout = layout_of([counts[stage] for stage in sorted(counts)])
+        with self.groups.raise_on_all_ranks():
+            own = [measure_layers(calls, stage, layout[stage][0], 1 + 2 * self.steps_at_once) for stage, calls in self.meter.calls.items()]
+        found = [layer for there in self.groups.all_gather(own) for layers in there for layer in layers]
+        self.layers = tuple(sorted(found, key=lambda layer: layer.number))
+        return layout
+
+    def _move_layers(self, given: Layout, limit: int, before: float) -> tuple[list[float], float] | None:
+        """Moves layers if that makes the step shorter; then returns the times of steps, and what was predicted."""
+        found = from_rank_0(self.runtime, lambda: self._find_layout(given, limit, before))
+        if found is None:
+            return None
+        layout, text, predicted = found
+        self.state.restore()
+        self.move = Move(self.runtime, self.containers, given, layout)
+        self._stages_have_changed()
+        measured = self.profile, self.meter, self.overheads, self.remarks
+        self.profile, self.meter, self.overheads, self.remarks = new_profile(), self._new_meter(), [], list(self.remarks)
+        error = self._try_program(text)
+        walls = [] if error is not None else self._measure()
+        if error is None and median(walls) < before:
+            self.layout, self.base, self.base_name = layout, self.runtime.program, "moved"
+            return walls, predicted
+        why = error or f"a step took {median(walls):.4g} ms, {predicted:.4g} ms predicted"
+        self.undo_move()
+        self.profile, self.meter, self.overheads, self.remarks = measured
+        self.remarks.append(f"layers stay where they were: {why}")
+        return None
+
+    def undo_move(self) -> None:
+        """Gives all stages the layers that they had."""
+        if self.move is not None:
+            self.state.restore()
+            self.move.undo()
+            self.move = None
+            self._stages_have_changed()
+
+    def _stages_have_changed(self) -> None:
+        self.runtime._stages_have_changed(self.given)
+        self.state.save()
+
+    def _find_layout(self, given: Layout, limit: int, before: float) -> tuple[Layout, str, float] | None:
+        """On rank 0: the best layout, the program with which it was rated, and the step that is predicted; None if it is not better."""
+        costs = LayerCosts(self.layers, self.profile, given)
+        with tempfile.TemporaryDirectory() as folder:
+            placement, path = Path(folder) / "given.json", Path(folder) / "costs.json"
+            without_costs(self.given).save(placement)
+
+            def synthesized(layout: Layout, effort: int) -> SynthesisResult | None:
+                path.write_text(costs.document(layout, limit))
+                try:
+                    return synthesize(placement, transport=self.transports, fused_backward="I" not in costs.kinds, effort=effort, costs=path)
+                except CompileError as error:
+                    if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
+                        raise
+                    return None
+
+            def rate(layout: Layout) -> float:
+                found = synthesized(layout, 1)
+                return math.inf if found is None else found.makespan
+
+            layout = search(costs, self.given.pipes[0].rank_of_stage, self.given.num_microbatches, rate)
+            if layout == given or (best := synthesized(layout, self.effort)) is None:
+                return None
+            predicted = best.makespan * Spread(self.profile).of(self.given) + median(self.overheads)
+            stays = synthesized(given, self.effort)
+            if stays is not None and best.makespan > (1 - MIN_GAIN) * stays.makespan:
+                return None
+            return layout, self._chooser.compile(best.text).json, predicted
 
     # Measuring.
 
@@ -323,28 +439,15 @@ class _Tuning:
         """Adds what some steps of the Runtime's program measure to the profile, and returns their times."""
         recorder = TimeRecorder()
         walls = [self._step(recorder) for _ in range(self.steps_at_once)]
-        static = {stage: _static_memory(self.runtime, stage) for _, stage in self.given.local_stages(self.runtime.rank)}
-        offsets = self._clock_offsets()
-        ranks = self.groups.all_gather((recorder, self.meter.kept | {"static": static}))
-        for offset, (found, kept) in zip(offsets, ranks, strict=True):
-            for event in found.events:
-                assert event.start is not None
-                self.profile.add(event._replace(start=event.start - Decimal(offset) / 1000))
-            for name, amounts in kept.items():
-                self.profile.memory.setdefault(name, {}).update(amounts)
-        self.profile.memory = {name: amounts for name, amounts in self.profile.memory.items() if amounts}
-        for step, wall in enumerate(walls):
-            begins, ends = zip(
-                *((begin - offset, end - offset) for offset, (found, _) in zip(offsets, ranks, strict=True) for begin, end in found.spans[step : step + 1])
-            )
-            self.overheads.append(max(0.0, wall - (max(ends) - min(begins)) / 1e6))
+        spans = recorder.gather(self.groups, self.meter.kept | {"static": static_memory(self.runtime)}, self.profile)
+        self.overheads += [max(0.0, wall - span) for wall, span in zip(walls, spans, strict=True)]
         return walls
 
     def _compare(self, program: Program) -> tuple[float, float]:
-        """The steps of the given program and of another one, in turns."""
+        """The steps of the base and of another program, in turns."""
         found: dict[bool, list[float]] = {False: [], True: []}
         for is_new in (True, False) * self.steps_at_once:
-            self.runtime.set_program(program if is_new else self.given)
+            self.runtime.set_program(program if is_new else self.base)
             found[is_new].append(self._step(Observer()))
         self.runtime.set_program(program)
         return median(found[False]), median(found[True])
@@ -352,8 +455,6 @@ class _Tuning:
     def _step(self, observer: Observer) -> float:
         """Runs a step, and returns how long it took on the slowest rank, in milliseconds."""
         self.runtime._observer = observer
-        if isinstance(observer, TimeRecorder):
-            observer.start()
         self.groups.all_gather(None)  # Ranks begin together.
         processor, begin = time.process_time(), now()
         self.runtime.step(*self.args, reduce_grads=False, **self.kwargs)
@@ -362,116 +463,24 @@ class _Tuning:
         self.steps += 1
         return max(self.groups.all_gather(wall))
 
-    def _clock_offsets(self) -> list[int]:
-        """By how many nanoseconds the clock of each rank is ahead of rank 0's; 0 if it may be the same clock.
-
-        Each rank reads its clock between two meetings of all, which rank 0 times. The shortest such time bounds the error.
-        """
-        found: list[tuple[int, list[int]]] = []
-        for _ in range(5):
-            begin = now()
-            self.groups.all_gather(None)
-            clocks = self.groups.all_gather(now())
-            width = now() - begin
-            ahead = [clock - begin - width // 2 for clock in clocks]
-            found.append((width, [offset if abs(offset) > width // 2 else 0 for offset in ahead]))
-        return self.groups.all_gather(min(found)[1])[0]
-
-    def _known_kinds(self) -> set[str]:
-        """The kinds whose time is known for all stages."""
-        return {kind for kind, stages in self.profile.times.items() if len(stages) == self.given.pipes[0].num_stages}
-
     # Choosing, on rank 0.
 
-    def _from_rank_0(self, make: Callable[[], T]) -> T:
-        """The value that a function returns on rank 0, on all ranks; raises UsageError on all ranks if it raises."""
-        made: Any = None
-        with self.groups.raise_on_all_ranks():
-            if self.runtime.rank == 0:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    made = make()
-        return cast(T, self.groups.all_gather(made)[0])
-
-    def _without_costs(self) -> Program:
-        """The given program, which may have costs of its own."""
-        document = json.loads(self.given.json)
-        return Program.from_json(json.dumps({key: value for key, value in document.items() if key != "costs"}))
-
-    def _synthesize(self, **arguments: Any) -> SynthesisResult:
-        with tempfile.TemporaryDirectory() as folder:
-            placement = Path(folder) / "given.json"
-            self._without_costs().save(placement)
-            return synthesize(placement, transport=self.transports, **arguments)
+    @property
+    def _chooser(self) -> Chooser:
+        return Chooser(self.given, self.profile, self.transports, self.effort)
 
     def _probe(self, *, fused: bool) -> str:
-        """The JSON of a program of this placement with the other kind of backward, that holds no more activations than the given one."""
-        limit = self._without_costs().simulate().peak_activations
-        return self._program(self._synthesize(fused_backward=fused, effort=1, costs={"memory.limit": limit}).text).json
+        """The JSON of a program of this placement with the other kind of backward, that holds no more activations than the base."""
+        limit, chooser = without_costs(self.base).simulate().peak_activations, self._chooser
+        return chooser.compile(chooser.synthesize(fused_backward=fused, effort=1, costs={"memory.limit": limit}).text).json
 
-    def _program(self, text: str) -> Program:
-        return compile_source(text, transport=self.transports)
-
-    def _library(self, costs: Path) -> Iterator[tuple[str, Program]]:
-        """The orders of the library for this placement, of F, B, I and W."""
-        pipe, ranks = self.given.pipes[0], self.given.num_ranks
-        for info in schedules():
-            values = {"P": ranks, "M": self.given.num_microbatches, "V": pipe.num_stages // ranks}
-            params = {name: value for name, value in values.items() if name in info.parameters}
-            try:
-                found = compile(info.name, params=params, transport=self.transports, costs=costs)
-            except CompileError:  # It does not take these numbers.
-                continue
-            placed = [(there.rank_of_stage, there.skip_edges, there.gaps, there.slices) for there in found.pipes]
-            grouped = any(action.group is not None and not action.kind.is_message for own in found.actions for action in own)
-            if placed == [(pipe.rank_of_stage, (), (), 1)] and not grouped and _compute_kinds(found) <= COMPUTES & self._known_kinds():
-                yield info.name, found
-
-    def _choose(self, memory_limit: int | None, effort: int) -> _Chosen:
-        with tempfile.TemporaryDirectory() as folder:
-            costs = Path(folder) / "costs.json"
-            costs.write_text(self.profile.costs())
-            peak = self._without_costs().simulate(costs, transport=self.transports[0]).peak_memory
-            limit = int(peak if memory_limit is None else memory_limit)
-            with limited_costs(costs, limit) as limited:
-                return self._choose_within(limit, costs, limited, effort)
-
-    def _choose_within(self, limit: int, costs: Path, limited: Costs, effort: int) -> _Chosen:
-        """`costs` is a file of the costs, `limited` one that has the memory limit, too."""
-        programs = {"given": self._without_costs(), **dict(self._library(costs))}
-        bounds: list[tuple[float, str]] = []
-        remarks = []
-        for kinds, name in (({"F", "I", "W"}, "synthesized"), ({"F", "B"}, "synthesized with B")):
-            if not kinds <= self._known_kinds():
-                continue
-            try:
-                found = self._synthesize(fused_backward="B" in kinds, effort=effort, costs=limited)
-            except CompileError as error:
-                if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
-                    raise
-                remarks.append(f"no order with {', '.join(sorted(kinds))} fits: {error.errors[0].message}")
-                continue
-            bounds.append((found.bound, found.why))
-            programs[name] = self._program(found.text)
-        if not bounds:
-            raise UsageError("; ".join(remarks))
-        spread, overhead = Spread(self.profile), median(self.overheads)
-        reports = {name: program.simulate(costs, transport=self.transports[0]) for name, program in programs.items()}
-        fitting = {name: report.makespan for name, report in reports.items() if report.peak_memory <= limit}
-        rated = {name for name, makespan in fitting.items() if makespan <= MAX_MAKESPAN * min(fitting.values())} | {"given"}
-        expected = {name: spread.of(programs[name]) * reports[name].makespan + overhead for name in rated}
-        orders = [
-            TunedOrder(name, expected.get(name), report.makespan, int(report.peak_memory), name in fitting) for name, report in reports.items()
-        ]
-        given = orders[0]
-        orders.sort(key=lambda order: (not order.fits, order.name not in rated, order.expected or order.makespan))
-        slowest = (1 - MIN_GAIN) * expected["given"] if given.fits else math.inf
-        better = [order for order in orders if order.fits and expected.get(order.name, math.inf) < slowest][:MAX_TRIES]
-        tries = [(order, programs[order.name].json) for order in better]
-        would_help = {
-            order.name: _would_help(programs[order.name].simulate(limited if order.fits else costs, transport=self.transports[0])) for order in (given, *better)
-        }
-        return _Chosen(tries, tuple(orders), given, expected, *min(bounds), would_help, limit, remarks)
+    def _choose(self, limit: int) -> Choice:
+        own = {} if self.move is None else {self.base_name: self.base}
+        given = {"given": self.given} if compute_kinds(self.given) <= self._chooser.known_kinds() else {}
+        try:
+            return self._chooser.choose(own | given, limit, median(self.overheads))
+        except _diagnostics.UsageError as error:
+            raise UsageError(str(error)) from error
 
     def _explain(self, measured: float, predicted: float) -> str:
         """What may be the cause of a step that was not predicted."""
@@ -483,7 +492,7 @@ class _Tuning:
         name, (middle, high) = max(ratios.items(), key=lambda found: found[1][1] - found[1][0])
         load, cores = os.getloadavg()[0], os.cpu_count() or 1
         return (
-            f"the given program took {measured:.4g} ms a step, but {predicted:.4g} ms are predicted; what varies most is {name}: "
+            f"the {self.base_name} program took {measured:.4g} ms a step, but {predicted:.4g} ms are predicted; what varies most is {name}: "
             f"{middle / 1000:.4g} ms in the median, {high / 1000:.4g} ms or more in one of ten"
             + (f"; the machine of rank 0 has a load of {load:.1f} on {cores} cores" if load > cores else "")
         )
@@ -491,7 +500,7 @@ class _Tuning:
     # Running.
 
     def _try_program(self, text: str) -> str | None:
-        """Runs a first step of a program. If a rank refuses it, all ranks have the given one again; then returns why."""
+        """Runs a first step of a program. If a rank refuses it, all ranks have the base again; then returns why."""
         try:
             with self.groups.raise_on_all_ranks():
                 program = Program.from_json(text)
@@ -500,7 +509,7 @@ class _Tuning:
         except UsageError as error:
             if not _is_on_all_ranks(self.runtime):
                 raise
-            self.runtime.set_program(self.given)
+            self.runtime.set_program(self.base)
             # On others than its own rank it begins with the rank.
             return max(self.groups.all_gather(str(error)), key=len)
         return None
@@ -514,28 +523,18 @@ class _Tuning:
         costs.write_text(self.profile.costs())
         frames = [
             f"<h2>{title}</h2>" + iframe(title, program.timeline(costs, transport=self.transports[0]).html)
-            for title, program in (("Before", self._without_costs()), ("After", self.runtime.program))
+            for title, program in (("Before", without_costs(self.given)), ("After", self.runtime.program))
         ]
         (folder / "report.html").write_text(f"<!doctype html><title>ppcc tune</title><pre>{escape(str(result))}</pre>{''.join(frames)}")
 
 
-def _static_memory(runtime: Runtime, stage: int) -> int:
-    module = next(module for (_, number), module in runtime._linked.modules.items() if number == stage)
-    total = sum(buffer.nbytes for buffer in module.buffers())
-    for weight in module.parameters():
-        state = {} if runtime.optimizer is None else runtime.optimizer.state.get(weight, {})
-        total += weight.nbytes * (2 if weight.requires_grad else 1)
-        total += sum(value.nbytes for value in state.values() if isinstance(value, Tensor))
-    return total
-
-
-def _would_help(report: Report) -> tuple[str, ...]:
-    """What the report says would shorten the step, in milliseconds."""
-    found, makespan = report.document, report.makespan
-    texts = {
-        "another order of actions: at most": makespan - found.get("resource_bound", makespan),
-        "messages in no time:": makespan - found.get("makespan_without_messages", makespan),
-        "memory for one more activation lowers the bound by": found.get("one_more_activation", 0),
-        "no memory limit lowers the bound by": found.get("limits_cost", 0),
-    }
-    return tuple(f"{text} {saved:.4g} ms ({100 * saved / makespan:.1f} %)" for text, saved in texts.items() if saved > 0.0005 * makespan)
+def static_memory(runtime: Runtime) -> dict[int, int]:
+    """What weights, gradients, buffers and optimizer state of the stages of this rank take, in bytes."""
+    found = {}
+    for (_, stage), module in runtime._linked.modules.items():
+        found[stage] = sum(buffer.nbytes for buffer in module.buffers())
+        for weight in module.parameters():
+            state = {} if runtime.optimizer is None else runtime.optimizer.state.get(weight, {})
+            found[stage] += weight.nbytes * (2 if weight.requires_grad else 1)
+            found[stage] += sum(value.nbytes for value in state.values() if isinstance(value, Tensor))
+    return found

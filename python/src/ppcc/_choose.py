@@ -1,0 +1,180 @@
+"""The best order of actions for measured costs: library schedules and what synthesis finds, within a memory limit.
+
+An order is rated by its simulated makespan with the medians of all costs, times what the measured spread adds to it on average.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._compiler import SynthesisResult, compile, compile_source, schedules, synthesize
+from ._diagnostics import CompileError, UsageError
+from ._profile import Profile
+from ._program import Program
+from ._report import Report
+from ._run import Costs
+from ._spread import Spread
+from ._sweep import LIMIT_TOO_SMALL, limited_costs
+
+COMPUTES = {"F", "B", "I", "W"}
+MIN_GAIN = 0.01
+"""An order must be predicted to save this share of the step, to be tried."""
+MAX_MAKESPAN = 1.25
+"""Orders whose makespan is longer than the shortest by this factor are not rated by spread."""
+MAX_TRIES = 3
+
+
+@dataclass(frozen=True)
+class TunedOrder:
+    """An order of actions that `tune` has simulated. Times are in milliseconds."""
+
+    name: str
+    """The name of the schedule in the library, `synthesized`, or `given`, the program that the Runtime had. If layers have moved, also
+    `moved`, the order with which they were chosen."""
+    expected: float | None
+    """The expected step; None for orders that do not fit or have a long makespan."""
+    makespan: float
+    """The simulated makespan with the medians of all costs."""
+    memory: int
+    """The largest amount of memory of any rank, in bytes."""
+    fits: bool
+    """Whether it keeps to the memory limit."""
+
+
+@dataclass
+class Choice:
+    """What was found. Times are in milliseconds."""
+
+    tries: list[tuple[TunedOrder, str]]
+    """The orders that are better than the base, the best first, as JSON."""
+    orders: tuple[TunedOrder, ...]
+    """All that were simulated, the best first."""
+    base: TunedOrder
+    expected: dict[str, float]
+    bound: float
+    why: str
+    would_help: dict[str, tuple[str, ...]]
+    """By the names of the base and of `tries`."""
+    remarks: list[str]
+
+
+@dataclass
+class Chooser:
+    """Chooses among orders with the placement and the number of microbatches of a program."""
+
+    placement: Program
+    profile: Profile
+    transports: Sequence[str]
+    """Orders are simulated on the first."""
+    effort: int
+    """How many millions of actions each search may simulate."""
+
+    def choose(self, candidates: dict[str, Program], limit: int, overhead: float, min_gain: float = MIN_GAIN) -> Choice:
+        """The best orders within a memory limit in bytes; the first candidate is the base. Raises UsageError if no order fits."""
+        with tempfile.TemporaryDirectory() as folder:
+            costs = Path(folder) / "costs.json"
+            costs.write_text(self.profile.costs())
+            with limited_costs(costs, limit) as limited:
+                return self._choose(candidates, limit, overhead, min_gain, costs, limited)
+
+    def _choose(self, candidates: dict[str, Program], limit: int, overhead: float, min_gain: float, costs: Path, limited: Costs) -> Choice:
+        """`costs` is a file of the costs, `limited` one that has the memory limit, too."""
+        programs = {**{name: without_costs(program) for name, program in candidates.items()}, **dict(self._library(costs))}
+        bounds: list[tuple[float, str]] = []
+        remarks = []
+        for kinds, name in (({"F", "I", "W"}, "synthesized"), ({"F", "B"}, "synthesized with B")):
+            if not kinds <= self.known_kinds():
+                continue
+            try:
+                found = self.synthesize(fused_backward="B" in kinds, effort=self.effort, costs=limited)
+            except CompileError as error:
+                if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
+                    raise
+                remarks.append(f"no order with {', '.join(sorted(kinds))} fits: {error.errors[0].message}")
+                continue
+            bounds.append((found.bound, found.why))
+            programs[name] = self.compile(found.text)
+        if not bounds:
+            raise UsageError("; ".join(remarks))
+        spread = Spread(self.profile)
+        reports = {name: program.simulate(costs, transport=self.transports[0]) for name, program in programs.items()}
+        base_name = next(iter(candidates))
+        fitting = {name: report.makespan for name, report in reports.items() if report.peak_memory <= limit}
+        rated = {name for name, makespan in fitting.items() if makespan <= MAX_MAKESPAN * min(fitting.values())} | {base_name}
+        expected = {name: spread.of(programs[name]) * reports[name].makespan + overhead for name in rated}
+        orders = [
+            TunedOrder(name, expected.get(name), report.makespan, int(report.peak_memory), name in fitting) for name, report in reports.items()
+        ]
+        base = orders[0]
+        orders.sort(key=lambda order: (not order.fits, order.name not in rated, order.expected or order.makespan))
+        slowest = (1 - min_gain) * expected[base.name] if base.fits else math.inf
+        better = [order for order in orders if order.fits and expected.get(order.name, math.inf) < slowest][:MAX_TRIES]
+        tries = [(order, programs[order.name].json) for order in better]
+        would_help = {
+            order.name: _would_help(programs[order.name].simulate(limited if order.fits else costs, transport=self.transports[0])) for order in (base, *better)
+        }
+        return Choice(tries, tuple(orders), base, expected, *min(bounds), would_help, remarks)
+
+    def known_kinds(self) -> set[str]:
+        """The kinds whose time is known for all stages."""
+        return {kind for kind, stages in self.profile.times.items() if len(stages) == self.placement.pipes[0].num_stages}
+
+    def synthesize(self, **arguments: Any) -> SynthesisResult:
+        with tempfile.TemporaryDirectory() as folder:
+            placement = Path(folder) / "given.json"
+            without_costs(self.placement).save(placement)
+            return synthesize(placement, transport=self.transports, **arguments)
+
+    def compile(self, text: str) -> Program:
+        return compile_source(text, transport=self.transports)
+
+    def peak_memory(self, program: Program) -> int:
+        """The memory that a program takes on the rank that holds most, in bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            costs = Path(folder) / "costs.json"
+            costs.write_text(self.profile.costs())
+            return int(without_costs(program).simulate(costs, transport=self.transports[0]).peak_memory)
+
+    def _library(self, costs: Path) -> Iterator[tuple[str, Program]]:
+        """The orders of the library for this placement, of F, B, I and W."""
+        pipe, ranks = self.placement.pipes[0], self.placement.num_ranks
+        for info in schedules():
+            values = {"P": ranks, "M": self.placement.num_microbatches, "V": pipe.num_stages // ranks}
+            params = {name: value for name, value in values.items() if name in info.parameters}
+            try:
+                found = compile(info.name, params=params, transport=self.transports, costs=costs)
+            except CompileError:  # It does not take these numbers.
+                continue
+            placed = [(there.rank_of_stage, there.skip_edges, there.gaps, there.slices) for there in found.pipes]
+            grouped = any(action.group is not None and not action.kind.is_message for own in found.actions for action in own)
+            if placed == [(pipe.rank_of_stage, (), (), 1)] and not grouped and compute_kinds(found) <= COMPUTES & self.known_kinds():
+                yield info.name, found
+
+
+def without_costs(program: Program) -> Program:
+    """The program without the costs that it may have of its own."""
+    document = json.loads(program.json)
+    return Program.from_json(json.dumps({key: value for key, value in document.items() if key != "costs"}))
+
+
+def compute_kinds(program: Program) -> set[str]:
+    """The mnemonics of all actions but messages."""
+    return {program.kinds[kind].mnemonic for kind in program._rows.kinds() if not program.kinds[kind].is_message}
+
+
+def _would_help(report: Report) -> tuple[str, ...]:
+    """What the report says would shorten the step, in milliseconds."""
+    found, makespan = report.document, report.makespan
+    texts = {
+        "another order of actions: at most": makespan - found.get("resource_bound", makespan),
+        "messages in no time:": makespan - found.get("makespan_without_messages", makespan),
+        "memory for one more activation lowers the bound by": found.get("one_more_activation", 0),
+        "no memory limit lowers the bound by": found.get("limits_cost", 0),
+    }
+    return tuple(f"{text} {saved:.4g} ms ({100 * saved / makespan:.1f} %)" for text, saved in texts.items() if saved > 0.0005 * makespan)

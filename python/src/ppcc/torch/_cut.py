@@ -1,0 +1,169 @@
+"""Which stage gets which layers: the layout with the shortest step, by the costs of layers.
+
+Algorithm: local search from two layouts, the given one and one whose ranks have about equally much work. A neighbour shifts one boundary
+between stages by a layer, or two boundaries that follow each other, which passes a layer through a stage. It is rated by the makespan of
+the best order that a short synthesis finds within the memory limit. The search takes the best neighbour until none is better.
+
+Cost: at most MAX_RATED syntheses; a layout with a rank whose work alone takes longer than the best makespan is not rated.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from .._profile import Profile
+from ._layers import Layer, Layout
+
+MAX_RATED = 400
+
+
+@dataclass
+class LayerCosts:
+    """The costs of stages from those of their layers, for any layout.
+
+    What a stage of the given layout takes beside its layers, such as the loss, stays with the stage. If it takes less than the sum of its
+    layers, these count in proportion. The first stage computes no gradient of its input, so all of its backward is W.
+    """
+
+    layers: Sequence[Layer]
+    profile: Profile
+    """What was measured of the given layout."""
+    given: Layout
+
+    def __post_init__(self) -> None:
+        self.kinds = [kind for kind in "FBIW" if all(kind in layer.times for layer in self.layers)]
+        measured = {kind: [float(self.profile.median(times)) for _, times in sorted(stages.items())] for kind, stages in self.profile.times.items()}
+        stages = range(len(self.given))
+        self._scale = {kind: [1.0] * len(self.given) for kind in self.kinds}
+        self._rest = {kind: [0.0] * len(self.given) for kind in self.kinds}
+        split = {"I", "W"} <= measured.keys()
+        for stage in stages:
+            own = [self.layers[number] for number in self.given[stage]]
+            for kind in self.kinds:
+                # What only the other kind of backward has measured.
+                base = (kind,) if kind in measured else ("I", "W") if split else ("B",)
+                alone = sum(_alone(own, stage, one) for one in base)
+                took = sum(measured[one][stage] for one in base)
+                if took < alone:
+                    self._scale[kind][stage] = took / alone
+                elif kind in base or kind != "W":
+                    self._rest[kind][stage] = took - alone
+        self._scale_of = {kind: [scale for stage, scale in enumerate(self._scale[kind]) for _ in self.given[stage]] for kind in self.kinds}
+        self._more: dict[str, list[int]] = {}
+        """What stages hold beside their layers, by the names of memory."""
+        composed = self.memory(self.given)
+        for name, amounts in self.profile.memory.items():
+            self._more[name] = [amounts[stage] - composed[name][stage] for stage in stages]
+
+    def times(self, layout: Layout) -> dict[str, list[float]]:
+        """By kind, the time of each stage in milliseconds."""
+        return {
+            kind: [
+                rest + sum(self._scale_of[kind][number] * _alone([self.layers[number]], stage, kind) for number in numbers)
+                for stage, (numbers, rest) in enumerate(zip(layout, self._rest[kind], strict=True))
+            ]
+            for kind in self.kinds
+        }
+
+    def memory(self, layout: Layout) -> dict[str, list[int]]:
+        """What stages keep of a microbatch after F and I, and `static`, in bytes."""
+        found: dict[str, list[int]] = {"F": [], "I": [], "static": []}
+        for stage, numbers in enumerate(layout):
+            own = [self.layers[number] for number in numbers]
+            kept = (own[0].input if stage else 0) + own[-1].output + sum(layer.kept for layer in own)
+            kept += sum(before.output for before, layer in zip(own, own[1:], strict=False) if before.keeps_output or layer.keeps_input)
+            found["F"].append(kept)
+            found["I"].append(sum(layer.kept_for_weights for layer in own) if stage else own[-1].output)
+            found["static"].append(sum(layer.static for layer in own))
+        for name, more in self._more.items():
+            found[name] = [max(0, one + extra) for one, extra in zip(found[name], more, strict=True)]
+        return found
+
+    def document(self, layout: Layout, limit: int) -> str:
+        """The costs of a layout as a file for `--costs`."""
+        memory: dict[str, Any] = self.memory(layout)
+        costs: dict[str, Any] = {"cost": {kind: [round(time, 9) for time in times] for kind, times in self.times(layout).items()}}
+        if latencies := self.profile.latencies():
+            costs["latency"] = [float(latency) for latency in latencies]
+        return json.dumps(costs | {"static": memory.pop("static"), "memory": memory, "limit": limit})
+
+
+def _alone(layers: Sequence[Layer], stage: int, kind: str) -> float:
+    if stage == 0 and kind == "I":
+        return 0.0
+    return sum(layer.times[kind] + (layer.times["I"] if stage == 0 and kind == "W" else 0.0) for layer in layers)
+
+
+def layout_of(sizes: Sequence[int]) -> Layout:
+    """The layout of stages that have so many layers."""
+    ends = list(accumulate(sizes))
+    return tuple(tuple(range(end - size, end)) for size, end in zip(sizes, ends, strict=True))
+
+
+def search(costs: LayerCosts, rank_of_stage: Sequence[int], microbatches: int, rate: Callable[[Layout], float]) -> Layout:
+    """The best layout that was found. `rate` returns the makespan of a layout, or infinity if no order fits."""
+    trained = [layer.trains for layer in costs.layers]
+    needs_weights = [any(trained[number] for number in numbers) for numbers in costs.given]
+    rated: dict[Layout, float] = {}
+
+    def work(layout: Layout) -> float:
+        """What the rank that has most to do takes."""
+        times = costs.times(layout)
+        kinds = [kind for kind in ("FIW" if "I" in times and "W" in times else "FB") if kind in times]
+        busy: dict[int, float] = {}
+        for stage, rank in enumerate(rank_of_stage):
+            busy[rank] = busy.get(rank, 0.0) + microbatches * sum(times[kind][stage] for kind in kinds)
+        return max(busy.values())
+
+    def allowed(layout: Layout) -> bool:
+        return all(
+            numbers and (not needs or any(trained[number] for number in numbers)) for numbers, needs in zip(layout, needs_weights, strict=True)
+        )
+
+    def rating(layout: Layout) -> float:
+        if layout not in rated and len(rated) < MAX_RATED:
+            rated[layout] = math.inf if work(layout) >= min(rated.values(), default=math.inf) else rate(layout)
+        return rated.get(layout, math.inf)
+
+    starts = [costs.given]
+    if allowed(even := _even(costs, len(rank_of_stage))):
+        starts.append(even)
+    best = min(starts, key=rating)
+    while True:
+        # Those with less work first, so that more of the others need not be rated.
+        nearby = sorted(filter(allowed, _neighbours(best)), key=lambda layout: (work(layout), layout))
+        found = min(nearby, key=rating, default=best)
+        if rating(found) >= rating(best):
+            return best
+        best = found
+
+
+def _even(costs: LayerCosts, stages: int) -> Layout:
+    """Stages that have about equally much work, by the least largest sum (dynamic programming over boundaries)."""
+    kinds = "FIW" if {"I", "W"} <= set(costs.kinds) else "FB"
+    sums = [0.0, *accumulate(sum(layer.times[kind] for kind in kinds if kind in layer.times) for layer in costs.layers)]
+    count = len(costs.layers)
+    least: list[tuple[float, tuple[int, ...]]] = [(0.0 if end == 0 else math.inf, ()) for end in range(count + 1)]
+    for _ in range(stages):
+        least = [
+            min(((max(least[begin][0], sums[end] - sums[begin]), (*least[begin][1], end - begin)) for begin in range(end)), default=(math.inf, ()))
+            for end in range(count + 1)
+        ]
+    return layout_of(least[count][1])
+
+
+def _neighbours(layout: Layout) -> Iterator[Layout]:
+    sizes = list(map(len, layout))
+    for first in range(len(sizes)):
+        for second in (first + 1, first + 2):
+            for step in (-1, 1) if second < len(sizes) else ():
+                changed = list(sizes)
+                changed[first] += step
+                changed[second] -= step
+                if min(changed) > 0:
+                    yield layout_of(changed)
