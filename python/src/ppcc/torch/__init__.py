@@ -2,7 +2,7 @@
 
 `Runtime` runs every program except those with slices of sequences and those that move memory between ranks (`bpipe`), including
 several pipes (DualPipe), overlap groups, skip edges, B or I and W. It rejects stages whose gradients would be wrong before the
-first step. `tune` finds the order with the shortest step for measured costs. `load_torch_runtime` runs a program in PyTorch's own
+first step. `tune` finds the order with the shortest step for measured costs, and `Retuner` a new one when these drift. `load_torch_runtime` runs a program in PyTorch's own
 runtime, and `check` reports whether a schedule of another system can deadlock.
 
 Examples:
@@ -20,6 +20,7 @@ from ._checkpoint import Checkpoint
 from ._errors import UsageError, StepError
 from ._interop import load_torch_runtime
 from ._overlap import Half, yield_to_other, interleave
+from ._retune import Drift, Retuner
 from ._runtime import Runtime
 from ._step import StepResult
 from ._tune import TuneResult, tune
@@ -27,7 +28,9 @@ from ._tune import TuneResult, tune
 __all__ = [
     "CheckResult",
     "Checkpoint",
+    "Drift",
     "Half",
+    "Retuner",
     "Runtime",
     "UsageError",
     "StepError",

@@ -1,0 +1,222 @@
+"""Notices in training that costs have drifted, and lets a Runtime run the order that is best for the new ones (docs/tuning.md#drift)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import NamedTuple
+
+from .. import _diagnostics
+from .._choose import MIN_GAIN, Chooser
+from .._profile import Profile, new_profile
+from .._program import Program
+from ._errors import UsageError
+from ._measure import MemoryMeter, TimeRecorder
+from ._runtime import Runtime
+from ._tune import check_supported, from_rank_0, static_memory, transports_of
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A change of costs that a `Retuner` has noticed, and what it has done; the same on all ranks. Times are in milliseconds.
+
+    A step is the time from its first action to its last one.
+    """
+
+    step: int
+    """After how many steps."""
+    work: tuple[float, ...]
+    """By rank: the time that its actions take in a step, divided by what they took before."""
+    before: float
+    """A step before the drift, measured."""
+    drifted: float
+    """A step now, measured."""
+    order: str
+    """The best order for the new costs: a schedule of the library, `synthesized`, or `given`, the program that runs."""
+    predicted: float
+    """A step of this order, as predicted."""
+    bound: float
+    """No order of these actions has a makespan below this, with the new costs."""
+    why: str
+    """The argument for the bound."""
+    program: Program | None
+    """The program of this order; None if the one that runs stays."""
+    applied: bool
+    """Whether the Runtime runs it."""
+    after: float | None = None
+    """A step of the new order, measured; None until then."""
+    remarks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        rank = max(range(len(self.work)), key=lambda one: abs(self.work[one] - 1))
+        text = f"step {self.step}: the work of rank {rank} takes {self.work[rank]:.2f} times as long; a step took {self.before:.4g} ms, now {self.drifted:.4g} ms. "
+        if self.program is None:
+            text += "The order stays"
+        else:
+            text += f"{self.order}: {self.predicted:.4g} ms predicted" + ("" if self.after is None else f", {self.after:.4g} ms measured")
+            text += "" if self.applied else "; it does not run"
+        return "\n".join([f"{text}. The bound is {self.bound:.4g} ms: {self.why}", *self.remarks])
+
+
+class _Found(NamedTuple):
+    drift: Drift | None
+    text: str | None
+    """The JSON of the program to run."""
+
+
+class Retuner:
+    """Keeps the order of a Runtime the best one while costs drift: a rank becomes slow, sequences become longer.
+
+    Every `every` steps it looks at the last ones. If the work of a rank has changed, rank 0 searches the best order for the new costs, and all ranks
+    run it from the next step on, if it is predicted to be faster; if it then is not, they return to the one before. Only the order changes, so weights,
+    gradients and optimizer state do not. All ranks create it together, after `tune`.
+
+    It adds no steps. Measured steps note the time of each action, which takes microseconds, and have no names in profiles. A check exchanges these times;
+    without drift that is all. The first check, after `steps + 2` steps, only notes the costs.
+
+    Args:
+        runtime: The Runtime.
+        every: How many steps are between two checks.
+        memory_limit: The memory that each rank may hold, in bytes; by default as much as the rank that holds most.
+        steps: How many steps are measured for a check.
+        min_drift: The share by which the work of a rank must have changed.
+        min_gain: The share of the step that another order must be predicted to save.
+        effort: How many millions of actions each search may simulate.
+        apply: Whether to run the new order; otherwise `step` only returns it.
+
+    Raises:
+        UsageError: The Runtime has something that `tune` does not support, or an argument is out of range.
+
+    Examples:
+        >>> import ppcc, torch
+        >>> program = ppcc.compile("gpipe", P=1, M=4)
+        >>> module = torch.nn.Linear(8, 2)
+        >>> runtime = ppcc.torch.Runtime(program, {0: module}, loss_fn=torch.nn.functional.mse_loss)
+        >>> retuner, optimizer = ppcc.torch.Retuner(runtime, every=100), torch.optim.SGD(module.parameters())
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     losses = runtime.step(torch.ones(16, 8), target=torch.zeros(16, 2))
+        ...     optimizer.step()
+        ...     if drift := retuner.step():
+        ...         print(drift)
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        every: int = 1000,
+        memory_limit: int | None = None,
+        steps: int = 3,
+        min_drift: float = 0.05,
+        min_gain: float = MIN_GAIN,
+        effort: int = 20,
+        apply: bool = True,
+    ) -> None:
+        self._groups = runtime._setup.groups
+        with self._groups.raise_on_all_ranks():
+            if not 1 <= steps < every:
+                raise UsageError(f"steps={steps}, every={every}: at least 1 step must be measured, and fewer than `every`")
+            check_supported(runtime, {}, trains=True)
+        self._runtime, self._every, self._limit, self._window = runtime, every, memory_limit, steps
+        self._min_drift, self._min_gain, self._effort, self._apply = min_drift, min_gain, effort, apply
+        self._observer = runtime._observer
+        self._meter, self._recorder = MemoryMeter(), TimeRecorder()
+        self._before: tuple[Profile, float] | None = None
+        """Costs and a step when the order was chosen."""
+        self._trial: tuple[Program, Drift] | None = None
+        """The program before, and why another one runs."""
+        self._steps = 0
+        self._due = 2 + steps
+        """The number of the step after which ranks check next; the first time they only note the costs."""
+        runtime._observer = self._meter
+
+    def step(self) -> Drift | None:
+        """Call it on all ranks after each step, once the optimizer has stepped.
+
+        Returns:
+            What has drifted and been done, on all ranks, at a check that noticed a drift, and again when the new order has been
+            measured; otherwise None.
+        """
+        self._steps += 1
+        if self._steps == 1:
+            self._runtime._observer = self._observer
+        left = self._due - self._steps
+        if left == self._window:
+            self._recorder = TimeRecorder()
+            self._runtime._observer = self._recorder
+        if left > 0:
+            return None
+        self._runtime._observer = self._observer
+        profile = new_profile()
+        now = median(self._recorder.gather(self._groups, self._meter.kept | {"static": static_memory(self._runtime)}, profile))
+        self._due = self._steps + self._every
+        return self._check_drift(profile, now) if self._trial is None else self._end_trial(profile, now)
+
+    def close(self) -> None:
+        """Stop measuring."""
+        self._runtime._observer = self._observer
+
+    def _end_trial(self, profile: Profile, now: float) -> Drift:
+        """Keeps the new order if it is faster than the one before was after the drift."""
+        assert self._trial is not None
+        (before, drift), self._trial = self._trial, None
+        now = self._groups.all_gather(now)[0]
+        drift = replace(drift, after=now)
+        if now >= drift.drifted:
+            self._runtime.set_program(before)
+            drift = replace(drift, applied=False, remarks=(*drift.remarks, f"{drift.order} was not faster"))
+        else:
+            self._before = profile, now
+        return drift
+
+    def _check_drift(self, profile: Profile, now: float) -> Drift | None:
+        found = from_rank_0(self._runtime, lambda: self._find(profile, now))
+        drift, text = found
+        if drift is None:
+            return None
+        if text is None or not self._apply:
+            return replace(drift, program=None if text is None else Program.from_json(text))
+        before = self._runtime.program
+        try:
+            with self._groups.raise_on_all_ranks():
+                program = Program.from_json(text)
+            self._runtime.set_program(program)  # Compares digests.
+        except UsageError as error:
+            self._runtime.set_program(before)
+            texts = self._groups.all_gather(str(error))
+            return replace(drift, remarks=(*drift.remarks, f"{drift.order} was left out: {max(texts, key=len)}"))
+        drift = replace(drift, program=program, applied=True)
+        self._trial = before, drift
+        self._due = self._steps + 1 + self._window  # The first is not measured.
+        return drift
+
+    def _find(self, profile: Profile, now: float) -> _Found:
+        """On rank 0: the drift since the order was chosen, and the program that is best now."""
+        program = self._runtime.program
+        if self._before is None:
+            self._before = profile, now
+            return _Found(None, None)
+        (costs, before) = self._before
+        old, new = _work(costs, program), _work(profile, program)
+        work = tuple(after / one if one else 1.0 for after, one in zip(new, old, strict=True))
+        if max(abs(one - 1) for one in work) < self._min_drift:
+            return _Found(None, None)
+        self._before = profile, now
+        chooser = Chooser(program, profile, transports_of(self._runtime), self._effort)
+        limit = chooser.peak_memory(program) if self._limit is None else self._limit
+        try:
+            choice = chooser.choose({"given": program}, limit, 0.0, self._min_gain)
+        except _diagnostics.UsageError as error:
+            return _Found(Drift(self._steps, work, before, now, "given", now, 0.0, str(error), None, applied=False), None)
+        order, text = choice.tries[0] if choice.tries else (choice.base, None)
+        drift = Drift(self._steps, work, before, now, order.name, choice.expected[order.name], choice.bound, choice.why, None, applied=False)
+        return _Found(replace(drift, remarks=tuple(choice.remarks)), text)
+
+
+def _work(profile: Profile, program: Program) -> list[float]:
+    """How long the actions of each rank take in a step, by medians, in milliseconds."""
+    medians = {
+        (kind, stage): float(profile.median(times)) for kind, stages in profile.times.items() for stage, times in stages.items()
+    }
+    return [sum(medians[action.op, action.stage] for action in actions if action.kind.is_compute) for actions in program.actions]
