@@ -41,7 +41,7 @@ class TunedOrder:
     """The expected step; None for orders that do not fit or have a long makespan."""
     makespan: float
     """The simulated makespan with the medians of all costs."""
-    memory: int
+    memory: float
     """The largest amount of memory of any rank, in bytes."""
     fits: bool
     """Whether it keeps to the memory limit."""
@@ -75,7 +75,7 @@ class Chooser:
     effort: int
     """How many millions of actions each search may simulate."""
 
-    def choose(self, candidates: dict[str, Program], limit: int, overhead: float, min_gain: float = MIN_GAIN) -> Choice:
+    def choose(self, candidates: dict[str, Program], limit: float, overhead: float, min_gain: float = MIN_GAIN) -> Choice:
         """The best orders within a memory limit in bytes; the first candidate is the base. Raises UsageError if no order fits."""
         with tempfile.TemporaryDirectory() as folder:
             costs = Path(folder) / "costs.json"
@@ -83,7 +83,7 @@ class Chooser:
             with limited_costs(costs, limit) as limited:
                 return self._choose(candidates, limit, overhead, min_gain, costs, limited)
 
-    def _choose(self, candidates: dict[str, Program], limit: int, overhead: float, min_gain: float, costs: Path, limited: Costs) -> Choice:
+    def _choose(self, candidates: dict[str, Program], limit: float, overhead: float, min_gain: float, costs: Path, limited: Costs) -> Choice:
         """`costs` is a file of the costs, `limited` one that has the memory limit, too."""
         programs = {**{name: without_costs(program) for name, program in candidates.items()}, **dict(self._library(costs))}
         bounds: list[tuple[float, str]] = []
@@ -109,7 +109,7 @@ class Chooser:
         rated = {name for name, makespan in fitting.items() if makespan <= MAX_MAKESPAN * min(fitting.values())} | {base_name}
         expected = {name: spread.of(programs[name]) * reports[name].makespan + overhead for name in rated}
         orders = [
-            TunedOrder(name, expected.get(name), report.makespan, int(report.peak_memory), name in fitting) for name, report in reports.items()
+            TunedOrder(name, expected.get(name), report.makespan, _whole(report.peak_memory), name in fitting) for name, report in reports.items()
         ]
         base = orders[0]
         orders.sort(key=lambda order: (not order.fits, order.name not in rated, order.expected or order.makespan))
@@ -134,12 +134,12 @@ class Chooser:
     def compile(self, text: str) -> Program:
         return compile_source(text, transport=self.transports)
 
-    def peak_memory(self, program: Program) -> int:
+    def peak_memory(self, program: Program) -> float:
         """The memory that a program takes on the rank that holds most, in bytes."""
         with tempfile.TemporaryDirectory() as folder:
             costs = Path(folder) / "costs.json"
             costs.write_text(self.profile.costs())
-            return int(without_costs(program).simulate(costs, transport=self.transports[0]).peak_memory)
+            return _whole(without_costs(program).simulate(costs, transport=self.transports[0]).peak_memory)
 
     def _library(self, costs: Path) -> Iterator[tuple[str, Program]]:
         """The orders of the library for this placement, of F, B, I and W."""
@@ -166,6 +166,10 @@ def without_costs(program: Program) -> Program:
 def compute_kinds(program: Program) -> set[str]:
     """The mnemonics of all actions but messages."""
     return {program.kinds[kind].mnemonic for kind in program._rows.kinds() if not program.kinds[kind].is_message}
+
+
+def _whole(number: float) -> float:
+    return int(number) if number == int(number) else number
 
 
 def _would_help(report: Report) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ class Event(NamedTuple):
     waited: Decimal | None
     """`waited` among the arguments of a receive: for so long nothing came."""
     place: str
+    category: str = ""
 
 
 class Receive(NamedTuple):
@@ -124,7 +125,7 @@ def events_of(path: str) -> Iterator[Event]:
         if time is None or time < 0:
             raise TraceError(f"{place}, `{name}`: `dur` must be a number from 0 to 10^9")
         waited = microseconds(arguments.get("waited")) if isinstance(arguments, dict) else None
-        yield Event(name, time, microseconds(event.get("ts")), waited, place)
+        yield Event(name, time, microseconds(event.get("ts")), waited, place, str(event.get("cat", "")))
 
 
 def microseconds(value: Any) -> Decimal | None:
@@ -146,7 +147,9 @@ class Profile:
         self.messages: dict[tuple[str, int, int, int], Message] = defaultdict(lambda: Message([], []))
         self.memory: dict[str, dict[int, int]] = {}
         """In bytes, by stage: what each of some kinds takes, and `static`. Traces have none."""
-        self.limit: int | None = None
+        self.digits: int | None = None
+        """To so many significant digits medians are rounded."""
+        self.limit: float | None = None
 
     def add(self, event: Event) -> None:
         """Notes an event that is an action, a send or a receive; passes over others."""
@@ -224,7 +227,8 @@ class Profile:
 
     def median(self, times: list[Decimal]) -> str:
         """In the unit of the costs, which have nine decimals."""
-        text = f"{statistics.median(times) / self.unit:.9f}"
+        median = statistics.median(times) / self.unit
+        text = f"{median if self.digits is None else Decimal(f'{median:.{self.digits - 1}e}'):.9f}"
         return text.rstrip("0").rstrip(".")
 
     def kinds(self) -> list[str]:
@@ -273,9 +277,11 @@ class Profile:
 
 
 def new_profile() -> Profile:
-    """A profile for events named as actions are, in milliseconds."""
+    """A profile for events named as actions are, in milliseconds, with four digits: figures of runs, such as why a bound holds, then are short."""
     options = parser().parse_args(["-"])
-    return Profile(options, re.compile(options.match), {})
+    profile = Profile(options, re.compile(options.match), {})
+    profile.digits = 4
+    return profile
 
 
 def write(output: str, inputs: list[str], text: str) -> None:

@@ -23,7 +23,8 @@ from ._overlap import Half, yield_to_other, interleave
 from ._retune import Drift, Retuner
 from ._runtime import Runtime
 from ._step import StepResult
-from ._tune import TuneResult, tune
+from ._tune import tune
+from ._tune_result import TuneResult
 
 __all__ = [
     "CheckResult",

@@ -13,14 +13,11 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from html import escape
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar, cast
@@ -29,99 +26,25 @@ import torch
 from torch import Tensor
 
 from .. import _diagnostics
-from .._choose import COMPUTES, MIN_GAIN, Choice, Chooser, TunedOrder, compute_kinds, without_costs
+from .._choose import COMPUTES, MIN_GAIN, Choice, Chooser, compute_kinds, without_costs
 from .._compiler import SynthesisResult, synthesize
 from .._diagnostics import CompileError
 from .._profile import new_profile
 from .._program import Program
 from .._spread import Spread
 from .._sweep import LIMIT_TOO_SMALL
-from .._table import text_table
-from .._timeline import iframe
+from .._timeline import Timeline
 from ._cut import LayerCosts, layout_of, search
 from ._errors import UsageError
 from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers, measure_layers
 from ._measure import MemoryMeter, Observer, TimeRecorder, now
 from ._runtime import Runtime
 from ._shapes import fork_random
+from ._tune_cache import Cache, StaleError, cache_of
+from ._tune_result import TuneResult
 
 T = TypeVar("T")
 MAX_UNEXPLAINED = 0.05
-NUMBER = re.compile(r"[0-9]+[.][0-9]+")
-
-
-@dataclass(frozen=True)
-class TuneResult:
-    """What `tune` has measured, predicted and chosen; the same on all ranks. Times are in milliseconds, memory in bytes.
-
-    `print()` shows the report.
-    """
-
-    order: str
-    """The order that the Runtime runs now: `given` is the one it had."""
-    before: float
-    """The step of the given program, measured in turns with the chosen one."""
-    after: float
-    """The step of the order that was kept, measured."""
-    predicted: float
-    """The step of the order that was kept, as predicted before it ran."""
-    bound: float
-    """No order of these actions has a makespan below this."""
-    why: str
-    """The argument for the bound."""
-    would_help: tuple[str, ...]
-    """What would make the step shorter, by how much."""
-    unexplained: float
-    """(measured - predicted) / predicted of the given program's step; if layers have moved, of the first one with the new layout, predicted
-    from the costs of layers."""
-    remarks: tuple[str, ...]
-    """What could not be tried or explained."""
-    memory_limit: int
-    """Of each rank."""
-    orders: tuple[TunedOrder, ...]
-    """All orders that were simulated, the best first."""
-    measured: str
-    """The model and the cluster that were fitted, in the language."""
-    steps: int
-    """The number of steps that were run."""
-    processor_seconds: float
-    """The most that any rank computed beside the steps."""
-    layout: Layout | None = None
-    """With `layers`: the numbers of the layers that each stage has now, counted from 0 in the order in which a microbatch passes them."""
-    given_layout: Layout | None = None
-    """With `layers`: those that each stage had."""
-    layers: tuple[Layer, ...] = ()
-    """With `layers`: what each layer costs."""
-    moved_bytes: int = 0
-    """With `layers`: what has been sent between ranks."""
-
-    def __str__(self) -> str:
-        lines = [
-            f"order        {self.order}: a step takes {self.after:.4g} ms ({self.predicted:.4g} ms predicted); given: {self.before:.4g} ms",
-            f"bound        {self.bound:.4g} ms for every order: {re.sub(NUMBER, lambda found: f'{float(found[0]):.4g}', self.why)}",
-            *(f"would help   {text}" for text in self.would_help),
-            f"prediction   of the program that ran first{'' if self.layout == self.given_layout else ' with these layers'}: {100 * self.unexplained:+.1f} % off",
-            f"memory limit {self.memory_limit} bytes a rank",
-            f"cost         {self.steps} steps, and {self.processor_seconds:.1f} s of processor time",
-            *(f"remark       {text}" for text in self.remarks),
-        ]
-        if self.layout is not None and self.given_layout is not None:
-            now, given = ((" | ".join(str(len(numbers)) for numbers in layout)) for layout in (self.layout, self.given_layout))
-            lines.insert(1, f"layers       {now} (given: {given})" + (f"; {self.moved_bytes} bytes were sent" if now != given else ""))
-        rows = [{**vars(order), "fits": "yes" if order.fits else "no"} for order in self.orders]
-        return "\n".join(lines) + "\n\n" + text_table(rows) + self._layer_table()
-
-    def _layer_table(self) -> str:
-        if self.layout is None or self.given_layout is None:
-            return ""
-        now, given = ({number: stage for stage, numbers in enumerate(layout) for number in numbers} for layout in (self.layout, self.given_layout))
-        rows = [
-            {"layer": layer.number, "class": layer.name, "stage": now[layer.number], "given": given[layer.number]}
-            | {kind: round(time, 4) for kind, time in layer.times.items()}
-            | {"static": layer.static}
-            for layer in self.layers
-        ]
-        return "\n\n" + text_table(rows)
 
 
 def tune(
@@ -132,6 +55,7 @@ def tune(
     effort: int = 20,
     layers: bool | Mapping[int, Container] = False,
     output: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
     **kwargs: Any,
 ) -> TuneResult:
     """Let a Runtime run the order of actions that is fastest for its stages. All ranks call it together.
@@ -151,6 +75,8 @@ def tune(
             values and attributes, and are other objects then: create the optimizer afterwards. Until `tune` returns, the ranks that they
             leave hold them, too.
         output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`.
+        cache: A folder in which rank 0 keeps results by modules, shapes, program, options, processors and versions. If it has the one of
+            this job, all ranks use it without a step.
         **kwargs: Further arguments of `Runtime.step`, such as `target`.
 
     Returns:
@@ -178,8 +104,15 @@ def tune(
     state = _State(runtime)
     tuning = _Tuning(runtime, args, kwargs, steps, effort, containers, state)
     try:
+        options = {"memory_limit": memory_limit, "effort": effort, "layers": bool(containers)}
+        file = None if cache is None else cache_of(cache, runtime, args, kwargs, options)
+        if file is not None and (known := tuning.from_cache(file)) is not None:
+            return known
         with fork_random(runtime._setup.device):
-            return tuning.run(memory_limit, output)
+            result = tuning.run(memory_limit, output)
+        if file is not None:
+            from_rank_0(runtime, partial(file.save, result, runtime.program))
+        return result
     except UsageError:
         if _is_on_all_ranks(runtime):
             tuning.undo_move()
@@ -288,6 +221,7 @@ class _Tuning:
     def run(self, memory_limit: int | None, output: str | os.PathLike[str] | None) -> TuneResult:
         self._step(self.meter)  # The first step opens connections and infers shapes.
         walls = given_walls = self._measure()
+        self.given_costs = self.profile.costs()
         limit = int(from_rank_0(self.runtime, lambda: self._chooser.peak_memory(self.given) if memory_limit is None else memory_limit))
         predicted = None
         if self.containers:
@@ -349,6 +283,35 @@ class _Tuning:
         )
         if output is not None:
             from_rank_0(self.runtime, lambda: self._write(Path(output), result))
+        return result
+
+    def from_cache(self, file: Cache) -> TuneResult | None:
+        """Uses the result in a file, if there is one that fits."""
+
+        def load() -> tuple[TuneResult, str] | str | None:
+            try:
+                return file.load()
+            except StaleError as error:
+                return str(error)
+
+        found = from_rank_0(self.runtime, load)
+        if isinstance(found, str):
+            self.remarks.append(f"the cache was not used: {found}")
+        if found is None or isinstance(found, str):
+            return None
+        result, text = found
+        try:
+            if result.layout is not None and result.given_layout is not None and result.layout != result.given_layout:
+                self.move = Move(self.runtime, self.containers, result.given_layout, result.layout)
+                self._stages_have_changed()
+            with self.groups.raise_on_all_ranks():
+                program = Program.from_json(text)
+            self.runtime.set_program(program)
+        except UsageError as error:
+            self.undo_move()
+            self.runtime.set_program(self.given)
+            self.remarks.append(f"the cache was not used: {max(self.groups.all_gather(str(error)), key=len)}")
+            return None
         return result
 
     # Layers.
@@ -520,12 +483,15 @@ class _Tuning:
         self.runtime.program.save(folder / "tuned.json")
         (folder / "report.txt").write_text(f"{result}\n")
         costs = folder / "costs.json"
-        costs.write_text(self.profile.costs())
-        frames = [
-            f"<h2>{title}</h2>" + iframe(title, program.timeline(costs, transport=self.transports[0]).html)
-            for title, program in (("Before", without_costs(self.given)), ("After", self.runtime.program))
-        ]
-        (folder / "report.html").write_text(f"<!doctype html><title>ppcc tune</title><pre>{escape(str(result))}</pre>{''.join(frames)}")
+
+        def timeline(program: Program, text: str) -> Timeline:
+            costs.write_text(text)
+            found = without_costs(program).timeline(costs, transport=self.transports[0])
+            assert found.html  # It is drawn while the file has these costs.
+            return found
+
+        before, after = timeline(self.given, self.given_costs), timeline(self.runtime.program, self.profile.costs())
+        (folder / "report.html").write_text(result.page(before, after, self.given.num_ranks))
 
 
 def static_memory(runtime: Runtime) -> dict[int, int]:
