@@ -44,6 +44,7 @@ class Event(NamedTuple):
     """`waited` among the arguments of a receive: for so long nothing came."""
     place: str
     category: str = ""
+    process: str = ""
 
 
 class Receive(NamedTuple):
@@ -125,7 +126,7 @@ def events_of(path: str) -> Iterator[Event]:
         if time is None or time < 0:
             raise TraceError(f"{place}, `{name}`: `dur` must be a number from 0 to 10^9")
         waited = microseconds(arguments.get("waited")) if isinstance(arguments, dict) else None
-        yield Event(name, time, microseconds(event.get("ts")), waited, place, str(event.get("cat", "")))
+        yield Event(name, time, microseconds(event.get("ts")), waited, place, str(event.get("cat", "")), str(event.get("pid", "")))
 
 
 def microseconds(value: Any) -> Decimal | None:

@@ -66,6 +66,7 @@ def test_profile_is_a_program(tmp_path: Path) -> None:
     environment = Environment(tmp_path)
     (environment.empty / "rank0.json").write_text('[{"ph": "X", "name": "0F0", "dur": 1500}]')
     assert '"F": [1.5]' in environment.run("ppcc-profile", "rank0.json")
+    assert environment.run("ppcc-tune", "--version").strip() == environment.run("ppcc", "--version").split()[1]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("megatron") is None, reason="NOT RUN because megatron-core is not installed")
