@@ -53,3 +53,14 @@ class Sleeper(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self.forwards += 1
         return torch.tanh(SleepForward.apply(x, self.seconds) * SleepWeight.apply(self.weight, self.seconds))
+
+
+class RankSleeper(Sleeper):
+    """A layer that takes as long as its rank is slow."""
+
+    factor = 1.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.forwards += 1
+        seconds = tuple(RankSleeper.factor * time for time in self.seconds)
+        return torch.tanh(SleepForward.apply(x, seconds) * SleepWeight.apply(self.weight, seconds))

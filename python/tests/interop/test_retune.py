@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ppcc
 import pytest
 import torch
-from ppcc.torch import Drift, Retuner, Runtime, UsageError, _linked
-
+from ppcc.torch import Drift, Retuner, Runtime, UsageError, _linked, tune
+from ppcc.torch._layers import Move
+from torch import nn
 
 from . import spawn
 from .models import WIDTH, Plain, loss_fn, make_batch
-from .sleeping import Seconds, Sleeper
+from .sleeping import RankSleeper, Seconds, Sleeper
 from .where import DEVICE
 
 pytestmark = pytest.mark.skipif(DEVICE.type != "cpu", reason="tune() refuses other devices")
@@ -104,13 +106,79 @@ def test_a_rank_that_becomes_slow() -> None:
     spawn.run(run_slowed, 4, ppcc.compile_source(SPLIT_GPIPE).json)
 
 
+def run_moved(rank: int, text: str) -> None:
+    program = ppcc.Program.from_json(text)
+    batch, target = make_batch(M)
+    RankSleeper.factor = 1.0
+    stage = nn.Sequential(*(RankSleeper(4 * rank + one, WIDTH, (0.003, 0.003, 0.003)) for one in range(4)))
+    runtime = Runtime(program, {rank: stage}, loss_fn=loss_fn)
+    result = tune(runtime, batch, target=target, layers=True, memory_limit=10**6)
+    assert result.layout is not None
+    optimizer = torch.optim.AdamW([{"params": []}, {"params": stage.parameters(), "lr": 1e-2}], lr=1e-3)
+    retuner = Retuner(runtime, every=6, steps=2, memory_limit=10**6, layers=True, result=result, optimizer=optimizer, min_drift=0.2)
+    before = {number: stage[at] for at, number in enumerate(result.layout[rank])}
+    found = []
+    for step in range(1, 18):
+        if step == 5 and rank == 1:
+            RankSleeper.factor = 2.0
+        optimizer.zero_grad()
+        runtime.step(batch, target=target)
+        optimizer.step()
+        if (drift := retuner.step()) is not None:
+            found.append(drift)
+    assert len(found) == 2 and found[0].layout is not None and "layers " in str(found[0]), found
+    assert len(found[0].layout[1]) < len(result.layout[1]), found
+    layout = retuner._layout
+    if found[1].applied:
+        assert found[1].after is not None and found[1].after < found[1].drifted and layout == found[0].layout
+    else:  # The machine may be busy; then layers are back.
+        assert layout == result.layout
+    assert len(stage) == len(layout[rank])
+    assert {id(weight) for group in optimizer.param_groups for weight in group["params"]} == set(map(id, stage.parameters()))
+    assert set(map(id, optimizer.state)) == set(map(id, stage.parameters())) and optimizer.param_groups[0]["params"] == []
+
+    # Weights and the state of the optimizer are those of a run without a pipeline.
+    layers = [Sleeper(number, WIDTH, (0, 0, 0)) for number in range(16)]
+    whole = torch.optim.AdamW(nn.Sequential(*layers).parameters(), lr=1e-2)
+    for _ in range(17):
+        whole.zero_grad()
+        for x, y in zip(batch.chunk(M), target.chunk(M), strict=True):
+            for one in layers:
+                x = one(x)
+            (loss_fn(x, y) / M).backward()
+        whole.step()
+    for number, moved in zip(layout[rank], stage, strict=True):
+        torch.testing.assert_close(moved.weight, layers[number].weight, rtol=0, atol=1e-10)
+        mine, same = optimizer.state[moved.weight], whole.state[layers[number].weight]
+        assert mine.keys() == same.keys() and float(mine["step"]) == 17
+        torch.testing.assert_close(mine["exp_avg"], same["exp_avg"], rtol=0, atol=1e-10)
+        assert number not in before or moved is before[number] or not found[1].applied
+
+    # What is asked for has to fit.
+    for match, options in (
+        ("give the optimizer, and the result of tune", {"result": result}),
+        ("give the optimizer, and the result of tune", {"optimizer": optimizer}),
+        ("stages have other layers than tune", {"optimizer": optimizer, "result": replace(result, layout=((0,), (1,), (2,), (3,)))}),
+    ):
+        with pytest.raises(UsageError, match="layers cannot move: " + match):
+            Retuner(runtime, layers=True, **options)  # type: ignore[arg-type]
+    if found[1].applied:
+        other = torch.optim.SGD([{"params": [weight]} for weight in stage.parameters()][: 1 + rank])
+        with pytest.raises(UsageError, match="the optimizers of ranks have 1, 2, 3, 4 groups of weights"):
+            Move(runtime, {rank: stage}, layout, result.layout, other)
+
+
+def test_layers_leave_a_rank_that_becomes_slow() -> None:
+    spawn.run(run_moved, 4, ppcc.compile("zb_h1", P=4, M=M).json)
+
+
 def test_a_new_order_that_is_slower_is_left_again() -> None:
     runtime = Runtime(ppcc.compile("gpipe", P=1, M=M), {0: Sleeper(0, WIDTH, (0.001, 0.001, 0.001))}, loss_fn=loss_fn)
     retuner = Retuner(runtime, every=4, steps=1)
     before, other = runtime.program, ppcc.compile("one_f_one_b", P=1, M=M)
     drift = Drift(1, (1.5,), 1.0, 2.0, "one_f_one_b", 1.0, 1.0, "", other, applied=True)
     runtime.set_program(other)
-    retuner._trial, retuner._before, retuner._due = (before, drift), None, 3
+    retuner._trial, retuner._before, retuner._due = (before, (), drift), None, 3
     (found,) = train(runtime, retuner, 4)
     assert not found.applied and found.after is not None and found.remarks == ("one_f_one_b was not faster",)
     assert runtime.program is before

@@ -1,6 +1,6 @@
 """Which stage gets which layers: the layout with the shortest step, by the costs of layers.
 
-Algorithm: local search from two layouts, the given one and one whose ranks have about equally much work. A neighbour shifts one boundary
+Algorithm: local search from two layouts, the one now and one whose ranks have about equally much work. A neighbour shifts one boundary
 between stages by a layer, or two boundaries that follow each other, which passes a layer through a stage. It is rated by the makespan of
 the best order that a short synthesis finds within the memory limit. The search takes the best neighbour until none is better.
 
@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
+from .._choose import without_costs
+from .._compiler import SynthesisResult, synthesize
+from .._diagnostics import CompileError
 from .._profile import Profile
+from .._program import Program
+from .._sweep import LIMIT_TOO_SMALL
 from ._layers import Layer, Layout
 
 MAX_RATED = 400
@@ -34,6 +41,8 @@ class LayerCosts:
     profile: Profile
     """What was measured of the given layout."""
     given: Layout
+    slower: Sequence[float] = ()
+    """By stage, by what its times are multiplied, since its rank has become slower; 1 if it is empty."""
 
     def __post_init__(self) -> None:
         self.kinds = [kind for kind in "FBIW" if all(kind in layer.times for layer in self.layers)]
@@ -62,9 +71,10 @@ class LayerCosts:
 
     def times(self, layout: Layout) -> dict[str, list[float]]:
         """By kind, the time of each stage in milliseconds."""
+        slower = self.slower or [1.0] * len(layout)
         return {
             kind: [
-                rest + sum(self._scale_of[kind][number] * _alone([self.layers[number]], stage, kind) for number in numbers)
+                slower[stage] * (rest + sum(self._scale_of[kind][number] * _alone([self.layers[number]], stage, kind) for number in numbers))
                 for stage, (numbers, rest) in enumerate(zip(layout, self._rest[kind], strict=True))
             ]
             for kind in self.kinds
@@ -84,7 +94,7 @@ class LayerCosts:
             found[name] = [max(0, one + extra) for one, extra in zip(found[name], more, strict=True)]
         return found
 
-    def document(self, layout: Layout, limit: int) -> str:
+    def document(self, layout: Layout, limit: float) -> str:
         """The costs of a layout as a file for `--costs`."""
         memory: dict[str, Any] = self.memory(layout)
         costs: dict[str, Any] = {"cost": {kind: [round(time, 9) for time in times] for kind, times in self.times(layout).items()}}
@@ -105,7 +115,33 @@ def layout_of(sizes: Sequence[int]) -> Layout:
     return tuple(tuple(range(end - size, end)) for size, end in zip(sizes, ends, strict=True))
 
 
-def search(costs: LayerCosts, rank_of_stage: Sequence[int], microbatches: int, rate: Callable[[Layout], float]) -> Layout:
+def find_layout(
+    costs: LayerCosts, now: Layout, program: Program, transports: Sequence[str], limit: float, effort: int, *, fused: bool
+) -> tuple[Layout, SynthesisResult | None, SynthesisResult | None]:
+    """The best layout, the order that was found for it, and for the one now, with the placement and microbatches of a program; None for
+    an order if none fits."""
+    with tempfile.TemporaryDirectory() as folder:
+        placement, path = Path(folder) / "given.json", Path(folder) / "costs.json"
+        without_costs(program).save(placement)
+
+        def synthesized(layout: Layout, effort: int) -> SynthesisResult | None:
+            path.write_text(costs.document(layout, limit))
+            try:
+                return synthesize(placement, transport=transports, fused_backward=fused, effort=effort, costs=path)
+            except CompileError as error:
+                if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
+                    raise
+                return None
+
+        def rate(layout: Layout) -> float:
+            found = synthesized(layout, 1)
+            return math.inf if found is None else found.makespan
+
+        layout = search(costs, now, program.pipes[0].rank_of_stage, program.num_microbatches, rate)
+        return layout, synthesized(layout, effort), synthesized(now, effort)
+
+
+def search(costs: LayerCosts, now: Layout, rank_of_stage: Sequence[int], microbatches: int, rate: Callable[[Layout], float]) -> Layout:
     """The best layout that was found. `rate` returns the makespan of a layout, or infinity if no order fits."""
     trained = [layer.trains for layer in costs.layers]
     needs_weights = [any(trained[number] for number in numbers) for numbers in costs.given]
@@ -130,7 +166,7 @@ def search(costs: LayerCosts, rank_of_stage: Sequence[int], microbatches: int, r
             rated[layout] = math.inf if work(layout) >= min(rated.values(), default=math.inf) else rate(layout)
         return rated.get(layout, math.inf)
 
-    starts = [costs.given]
+    starts = [now]
     if allowed(even := _even(costs, len(rank_of_stage))):
         starts.append(even)
     best = min(starts, key=rating)

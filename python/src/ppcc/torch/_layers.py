@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -63,12 +63,12 @@ class Layer:
     """Whether it has weights that are to be trained."""
 
 
-def find_containers(runtime: Runtime, layers: bool | Mapping[int, Container]) -> dict[int, Container]:
-    """The list of layers of each stage of this rank. Raises UsageError if its layers cannot move."""
+def find_containers(runtime: Runtime, layers: bool | Mapping[int, Container], *, with_state: bool = False) -> dict[int, Container]:
+    """The list of layers of each stage of this rank. Raises UsageError if its layers cannot move. `with_state`: the state of the optimizer moves, too."""
     stages = {stage: module for (_, stage), module in runtime._linked.modules.items()}
     setup, found = runtime._setup, cast(dict[int, Container], {})
     for refused, why in (
-        (runtime.optimizer is not None, "an optimizer has the weights that a rank has now: create it after tune(), from the parameters of the stages"),
+        (runtime.optimizer is not None and not with_state, "an optimizer has the weights that a rank has now: create it after tune(), from the parameters of the stages"),
         (setup.tied, "weights that several stages share cannot move"),
         (setup.dw_builders, "stages that have a dw_builder cannot change"),
     ):
@@ -251,12 +251,15 @@ def _can_be_split(source: Tensor, output: Tensor, label: str) -> bool:
 
 
 class Move:
-    """Layers that change their stages, with their weights and buffers. All ranks create it together, with the same layouts.
+    """Layers that change their stages, with their weights, buffers and, if it is given, the state that an optimizer has for them, which then has the
+    weights of the layers that a rank has. All ranks create it together, with the same layouts.
 
     Raises UsageError on all ranks if a layer cannot move; then nothing has moved.
     """
 
-    def __init__(self, runtime: Runtime, containers: Mapping[int, Container], before: Layout, after: Layout) -> None:
+    def __init__(
+        self, runtime: Runtime, containers: Mapping[int, Container], before: Layout, after: Layout, optimizer: torch.optim.Optimizer | None = None
+    ) -> None:
         groups, rank, rank_of_stage = runtime._setup.groups, runtime.rank, runtime.program.pipes[0].rank_of_stage
         stages = list(runtime._linked.modules.values())
         self.containers = containers
@@ -270,9 +273,12 @@ class Move:
         self.moved = tuple(moves)
         self.bytes = 0
         """What has been sent, on all ranks, in bytes."""
+        counts = groups.all_gather(0 if optimizer is None else len(optimizer.param_groups))
         with groups.raise_on_all_ranks():
+            if len(set(counts)) > 1:
+                raise UsageError(f"layers cannot move: the optimizers of ranks have {', '.join(map(str, counts))} groups of weights, but need as many")
             leaving = {number: modules[number] for number in moves if at[number] == rank}
-            packed = {number: _Packed(module, f"layer {number}") for number, module in leaving.items()}
+            packed = {number: _Packed(module, _state(optimizer, module), f"layer {number}") for number, module in leaving.items()}
             _check_shared(packed, stages, list(leaving.values()))
         headers = [one for there in groups.all_gather([(number, names[number], packed[number].header()) for number in leaving]) for one in there]
         with groups.raise_on_all_ranks():
@@ -287,9 +293,14 @@ class Move:
                 for content in arriving[number].contents():
                     dist.recv(content, groups.global_rank(at[number]), groups.pipeline)
         with groups.raise_on_all_ranks():
-            modules.update((number, found.module()) for number, found in arriving.items())
+            arrived = {number: found.load_layer() for number, found in arriving.items()}
+            modules.update((number, module) for number, (module, _) in arrived.items())
             self.after = {stage: _named([(names[number], modules[number]) for number in after[stage]], stage) for stage in containers}
         self.apply()
+        if optimizer is not None:
+            _remove(optimizer, leaving.values())
+            for module, state in arrived.values():
+                _add(optimizer, module, state)
 
     def apply(self) -> None:
         """Gives the stages of this rank the layers that they have after the move."""
@@ -298,6 +309,37 @@ class Move:
     def undo(self) -> None:
         """Gives the stages of this rank the layers that they had."""
         _set(self.containers, self.before)
+
+
+_State = Sequence[tuple[str, int, Mapping[str, Any]]]
+"""The names of weights of a layer, with their group in the optimizer, and what it knows of them."""
+
+
+def _state(optimizer: torch.optim.Optimizer | None, module: nn.Module | None) -> _State:
+    if optimizer is None or module is None:
+        return []
+    group_of = {id(weight): number for number, group in enumerate(optimizer.param_groups) for weight in group["params"]}
+    found = [(name, group_of[id(weight)], dict(optimizer.state.get(weight, {}))) for name, weight in module.named_parameters() if id(weight) in group_of]
+    for weight in module.parameters():
+        weight.grad = None
+    return found
+
+
+def _remove(optimizer: torch.optim.Optimizer, modules: Iterable[nn.Module | None]) -> None:
+    weights = [weight for module in modules if module is not None for weight in module.parameters()]
+    gone = set(map(id, weights))
+    for group in optimizer.param_groups:
+        group["params"] = [weight for weight in group["params"] if id(weight) not in gone]
+    for weight in weights:
+        optimizer.state.pop(weight, None)
+
+
+def _add(optimizer: torch.optim.Optimizer, module: nn.Module, state: _State) -> None:
+    weights = dict(module.named_parameters())
+    for name, group, values in state:
+        optimizer.param_groups[group]["params"].append(weights[name])
+        if values:
+            optimizer.state[weights[name]] = dict(values)
 
 
 def _set(containers: Mapping[int, Container], contents: Mapping[int, Mapping[str, nn.Module | None]]) -> None:
@@ -356,7 +398,7 @@ class _Header:
 class _Packed(pickle.Pickler):
     """A layer that leaves this rank. Raises UsageError if it cannot."""
 
-    def __init__(self, module: nn.Module | None, label: str) -> None:
+    def __init__(self, module: nn.Module | None, state: _State, label: str) -> None:
         file = io.BytesIO()
         super().__init__(file)
         self.label = label
@@ -368,7 +410,7 @@ class _Packed(pickle.Pickler):
         for name, part in () if module is None else module.named_modules():
             _check_hooks(part, f"`{name}` of {label}" if name else label)
         try:
-            self.dump(module)
+            self.dump((module, state))
         except UsageError:
             raise
         except Exception as error:
@@ -437,9 +479,9 @@ class _Arriving(pickle.Unpickler):
         """Where to receive the memory of the tensors."""
         return (content for content in self._storages if content.numel())
 
-    def module(self) -> nn.Module:
-        """The layer, when its tensors have arrived."""
+    def load_layer(self) -> tuple[nn.Module, _State]:
+        """The layer and what the optimizer knows of it, when the tensors have arrived."""
         try:
-            return cast(nn.Module, self.load())
+            return cast("tuple[nn.Module, _State]", self.load())
         except Exception as error:
             raise UsageError(f"layers cannot move: a layer cannot be unpickled: {type(error).__name__}: {error}") from error

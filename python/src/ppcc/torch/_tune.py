@@ -11,7 +11,6 @@ With `layers`, stages are lists of layers. Then each layer is measured alone, an
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
 import time
@@ -23,18 +22,15 @@ from statistics import median
 from typing import Any, TypeVar, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .. import _diagnostics
 from .._choose import COMPUTES, MIN_GAIN, Choice, Chooser, compute_kinds, without_costs
-from .._compiler import SynthesisResult, synthesize
-from .._diagnostics import CompileError
 from .._profile import new_profile
 from .._program import Program
 from .._spread import Spread
-from .._sweep import LIMIT_TOO_SMALL
 from .._timeline import Timeline
-from ._cut import LayerCosts, layout_of, search
+from ._cut import LayerCosts, find_layout, layout_of
 from ._errors import UsageError
 from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers, measure_layers
 from ._measure import MemoryMeter, Observer, TimeRecorder, now
@@ -370,31 +366,11 @@ class _Tuning:
     def _find_layout(self, given: Layout, limit: int, before: float) -> tuple[Layout, str, float] | None:
         """On rank 0: the best layout, the program with which it was rated, and the step that is predicted; None if it is not better."""
         costs = LayerCosts(self.layers, self.profile, given)
-        with tempfile.TemporaryDirectory() as folder:
-            placement, path = Path(folder) / "given.json", Path(folder) / "costs.json"
-            without_costs(self.given).save(placement)
-
-            def synthesized(layout: Layout, effort: int) -> SynthesisResult | None:
-                path.write_text(costs.document(layout, limit))
-                try:
-                    return synthesize(placement, transport=self.transports, fused_backward="I" not in costs.kinds, effort=effort, costs=path)
-                except CompileError as error:
-                    if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
-                        raise
-                    return None
-
-            def rate(layout: Layout) -> float:
-                found = synthesized(layout, 1)
-                return math.inf if found is None else found.makespan
-
-            layout = search(costs, self.given.pipes[0].rank_of_stage, self.given.num_microbatches, rate)
-            if layout == given or (best := synthesized(layout, self.effort)) is None:
-                return None
-            predicted = best.makespan * Spread(self.profile).of(self.given) + median(self.overheads)
-            stays = synthesized(given, self.effort)
-            if stays is not None and best.makespan > (1 - MIN_GAIN) * stays.makespan:
-                return None
-            return layout, self._chooser.compile(best.text).json, predicted
+        layout, best, stays = find_layout(costs, given, self.given, self.transports, limit, self.effort, fused="I" not in costs.kinds)
+        if layout == given or best is None or (stays is not None and best.makespan > (1 - MIN_GAIN) * stays.makespan):
+            return None
+        predicted = best.makespan * Spread(self.profile).of(self.given) + median(self.overheads)
+        return layout, self._chooser.compile(best.text).json, predicted
 
     # Measuring.
 
@@ -494,13 +470,16 @@ class _Tuning:
         (folder / "report.html").write_text(result.page(before, after, self.given.num_ranks))
 
 
-def static_memory(runtime: Runtime) -> dict[int, int]:
-    """What weights, gradients, buffers and optimizer state of the stages of this rank take, in bytes."""
-    found = {}
-    for (_, stage), module in runtime._linked.modules.items():
-        found[stage] = sum(buffer.nbytes for buffer in module.buffers())
-        for weight in module.parameters():
-            state = {} if runtime.optimizer is None else runtime.optimizer.state.get(weight, {})
-            found[stage] += weight.nbytes * (2 if weight.requires_grad else 1)
-            found[stage] += sum(value.nbytes for value in state.values() if isinstance(value, Tensor))
-    return found
+def static_memory(runtime: Runtime, optimizer: torch.optim.Optimizer | None = None) -> dict[int, int]:
+    """What weights, gradients, buffers and the state of an optimizer, by default that of the Runtime, take by stage of this rank, in bytes."""
+    return {stage: static_bytes(module, optimizer or runtime.optimizer) for (_, stage), module in runtime._linked.modules.items()}
+
+
+def static_bytes(module: nn.Module, optimizer: torch.optim.Optimizer | None) -> int:
+    """What the weights of a module, their gradients and optimizer state, and its buffers take."""
+    total = sum(buffer.nbytes for buffer in module.buffers())
+    for weight in module.parameters():
+        state = {} if optimizer is None else optimizer.state.get(weight, {})
+        total += weight.nbytes * (2 if weight.requires_grad else 1)
+        total += sum(value.nbytes for value in state.values() if isinstance(value, Tensor))
+    return total
