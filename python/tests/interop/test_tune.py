@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import time
@@ -11,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import ppcc
+import ppcc.tune
 import pytest
 import torch
 import torch.distributed as dist
@@ -219,6 +220,39 @@ def run_measured(rank: int, text: str) -> None:
 
 def test_memory_and_clocks() -> None:
     spawn.run(run_measured, 3, ppcc.compile("zb_h1", P=3, M=4).json)
+
+
+def run_profiled(rank: int, text: str, folder: str) -> None:
+    program = ppcc.Program.from_json(text)
+    runtime = Runtime(program, {rank: Sleeper(rank, WIDTH, UNEVEN[rank])}, loss_fn=loss_fn, profile=True)
+    batch, target = make_batch(M)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        for _ in range(3):
+            dist.barrier()
+            runtime.step(batch, target=target)
+        runtime.eval(batch)
+    profiler.export_chrome_trace(f"{folder}/rank{rank}.json")
+
+
+def test_traces_of_the_profiler_are_a_run(tmp_path: Path) -> None:
+    """Ranges of actions do not include the time in which the rank waits; messages have latencies."""
+    program = ppcc.compile("zb_h1", P=4, M=M)
+    spawn.run(run_profiled, 4, program.json, str(tmp_path))
+    paths = [str(path) for path in sorted(tmp_path.iterdir())]
+    for path in paths:  # The forwards of eval() are no step.
+        document = json.loads(Path(path).read_text())
+        events = [event for event in document["traceEvents"] if event.get("ph") == "X" and re.fullmatch("[0-9]F[0-9]+", event["name"])]
+        evaluated = sorted(event["ts"] for event in events)[3 * M]
+        document["traceEvents"] = [event for event in document["traceEvents"] if event.get("ts", 0) < evaluated]
+        Path(path).write_text(json.dumps(document))
+    run = ppcc.tune.read_traces(paths)
+    for mine, theirs in zip(run.program.actions, program.actions, strict=True):
+        assert [str(one) for one in mine if one.kind.is_compute] == [str(one) for one in theirs if one.kind.is_compute]
+    for stage, seconds in enumerate(UNEVEN):
+        forward = float(run.profile.median(run.profile.times["F"][stage]))
+        assert 1000 * seconds[0] <= forward < 1000 * seconds[0] + 15, (stage, forward)  # The machine may be busy.
+    assert len(run.profile.latencies()) == 4 and all(float(one) >= 0 for one in run.profile.latencies())
+    assert run.step >= 1000 * M * sum(UNEVEN[3]) - 1
 
 
 def profile_of(stages: int, times: Callable[[str, int], list[float]]) -> Profile:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -37,10 +37,52 @@ class Observer:
 
 
 class NamedRanges(Observer):
-    """Names actions in the traces of PyTorch's profiler."""
+    """Names actions in the traces of PyTorch's profiler, from when they have received what they read. Also names messages: where they are
+    sent, and while a rank waits for them."""
 
-    def runs(self, step: Step, action: Action) -> AbstractContextManager[object]:
-        return torch.profiler.record_function(str(action))
+    def __init__(self) -> None:
+        self._starting: dict[tuple[int, int, int], tuple[list[int], Callable[[], object]]] = {}
+        """By pipe, stage and microbatch: how many messages an action still waits for, and what begins its range."""
+
+    @contextmanager
+    def runs(self, step: Step, action: Action) -> Iterator[None]:
+        key = action.pipe.index, action.stage, action.microbatch
+        with ExitStack() as ranges:
+            if count := 0 if action.op in step._setup.handlers else _count_received(action):
+                self._starting[key] = [count], lambda: ranges.enter_context(torch.profiler.record_function(str(action)))
+            else:
+                ranges.enter_context(torch.profiler.record_function(str(action)))
+            try:
+                yield
+            finally:
+                self._starting.pop(key, None)
+
+    @contextmanager
+    def waits(self, edge: Edge) -> Iterator[None]:
+        with torch.profiler.record_function(_receive_name(edge)):
+            yield
+        left, begin = self._starting.get((edge[0], *edge[2:]), ([0], None))
+        left[0] -= 1
+        if begin is not None and left[0] == 0:
+            begin()
+
+    def posts(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            if action.kind.is_send:
+                with torch.profiler.record_function(str(action)):
+                    pass
+
+
+def _count_received(action: Action) -> int:
+    """How many messages from other ranks an action reads."""
+    pipe, home = action.pipe, action.pipe.rank_of_stage
+    read = pipe.sources(action.stage) if action.op == "F" else pipe.readers(action.stage) if action.op in ("B", "I") else ()
+    return sum(home[stage] != home[action.stage] for stage in read)
+
+
+def _receive_name(edge: Edge) -> str:
+    _, source, stage, microbatch = edge
+    return f"{stage}RECV_{'F' if source < stage else 'B'}{microbatch}"
 
 
 class MemoryMeter(Observer):
@@ -109,8 +151,7 @@ class TimeRecorder(Observer):
         yield
         end = now()
         self._waited += end - begin
-        _, source, stage, microbatch = edge
-        name = f"{stage}RECV_{'F' if source < stage else 'B'}{microbatch}"
+        name = _receive_name(edge)
         posted = self._posted.pop(name)
         self._add(name, posted, end - posted, end - begin)
 
