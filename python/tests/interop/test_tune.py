@@ -213,6 +213,8 @@ def run_measured(rank: int, text: str) -> None:
     assert tuning.profile.memory["I"] == {0: size, 1: size, 2: size}, tuning.profile.memory
     weights = 8 * WIDTH * (WIDTH + 1)
     assert tuning.profile.memory["static"][1] == 4 * weights + 2 * 4  # Weights, gradients, two moments; the steps of two weights.
+    # Before it has stepped, what is expected counts: two moments.
+    assert _tune.static_memory(Runtime(program, {rank: Plain().double()}, loss_fn=loss_fn), state_per_weight=2) == {rank: 4 * weights}
     assert all(0 <= float(latency) < 1000 for latency in tuning.profile.latencies()), tuning.profile.latencies()
     offset = _measure.clock_offsets(tuning.groups)
     assert offset[0] == offset[2] == 0 and abs(offset[1] - 900 * 10**9) < 10**9, offset
@@ -309,6 +311,8 @@ def test_refusals() -> None:
     batch, target = make_batch(4)
     with pytest.raises(UsageError, match="steps is 0, but must be at least 1"):
         tune(runtime, batch, target=target, steps=0)
+    with pytest.raises(UsageError, match="state_per_weight is -1, but must not be negative"):
+        tune(runtime, batch, target=target, state_per_weight=-1)
     with pytest.raises(UsageError, match="without reduce_grads, return_outputs and share_losses"):
         tune(runtime, batch, target=target, reduce_grads=True)
     setup, runtime._setup = runtime._setup, dataclasses.replace(runtime._setup, device=torch.device("cuda"))

@@ -170,15 +170,15 @@ class LayerMeter(MemoryMeter):
             self.error = self.error or f"stage {stage} does not return what its last layer returns"
 
 
-def measure_layers(calls: Sequence[_Call], stage: int, first: int, times: int) -> list[Layer]:
+def measure_layers(calls: Sequence[_Call], stage: int, first: int, times: int, state_per_weight: float = 0.0) -> list[Layer]:
     """Runs each layer of a stage alone, and returns what it costs; `first` is the number of the first.
 
     Raises UsageError for layers that cannot run alone.
     """
-    return [_measure_layer(call, f"layer {number} of stage {stage}", first + number, times) for number, call in enumerate(calls)]
+    return [_measure_layer(call, f"layer {number} of stage {stage}", first + number, times, state_per_weight) for number, call in enumerate(calls)]
 
 
-def _measure_layer(call: _Call, label: str, number: int, times: int) -> Layer:
+def _measure_layer(call: _Call, label: str, number: int, times: int, state_per_weight: float) -> Layer:
     layer, kept_for_weights = call.layer, 0
     durations: dict[str, list[float]] = {}
     weights, buffers = list(layer.parameters()), list(layer.buffers())
@@ -230,9 +230,20 @@ def _measure_layer(call: _Call, label: str, number: int, times: int) -> Layer:
         keeps_input,
         keeps_output,
         kept_for_weights,
-        sum(weight.nbytes * (1 + weight.requires_grad) for weight in weights) + sum(buffer.nbytes for buffer in buffers),
+        static_bytes(layer, None, state_per_weight),
         any(weight.requires_grad for weight in weights),
     )
+
+
+def static_bytes(module: nn.Module, optimizer: torch.optim.Optimizer | None, state_per_weight: float = 0.0) -> int:
+    """What the weights of a module, their gradients and optimizer state, and its buffers take. `state_per_weight` estimates the state of weights of
+    which the optimizer knows nothing yet."""
+    total = sum(buffer.nbytes for buffer in module.buffers())
+    for weight in module.parameters():
+        state = {} if optimizer is None else optimizer.state.get(weight, {})
+        known = sum(value.nbytes for value in state.values() if isinstance(value, Tensor))
+        total += weight.nbytes + (weight.nbytes + (known or int(state_per_weight * weight.nbytes)) if weight.requires_grad else 0)
+    return total
 
 
 def _nothing() -> None:

@@ -16,10 +16,10 @@ from .._profile import Profile, new_profile
 from .._program import Program
 from ._cut import LayerCosts, find_layout
 from ._errors import UsageError
-from ._layers import Container, Layout, Move, find_containers
+from ._layers import Container, Layout, Move, find_containers, static_bytes
 from ._measure import MemoryMeter, TimeRecorder
 from ._runtime import Runtime
-from ._tune import check_supported, from_rank_0, static_bytes, static_memory, transports_of
+from ._tune import check_supported, from_rank_0, static_memory, transports_of
 from ._tune_result import TuneResult
 
 

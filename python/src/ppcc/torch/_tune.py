@@ -22,7 +22,7 @@ from statistics import median
 from typing import Any, TypeVar, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .. import _diagnostics
 from .._choose import COMPUTES, MIN_GAIN, Choice, Chooser, compute_kinds, without_costs
@@ -32,7 +32,7 @@ from .._spread import Spread
 from .._timeline import Timeline
 from ._cut import LayerCosts, find_layout, layout_of
 from ._errors import UsageError
-from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers, measure_layers
+from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers, measure_layers, static_bytes
 from ._measure import MemoryMeter, Observer, TimeRecorder, now
 from ._runtime import Runtime
 from ._shapes import fork_random
@@ -50,6 +50,7 @@ def tune(
     steps: int = 3,
     effort: int = 20,
     layers: bool | Mapping[int, Container] = False,
+    state_per_weight: float = 0.0,
     output: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     **kwargs: Any,
@@ -70,6 +71,8 @@ def tune(
             `nn.ModuleList` or `nn.ModuleDict` of its layers, by stage. Each layer takes and returns one tensor. Layers move with their
             values and attributes, and are other objects then: create the optimizer afterwards. Until `tune` returns, the ranks that they
             leave hold them, too.
+        state_per_weight: How many bytes of optimizer state there will be for each byte of a weight that is trained, such as 2 for Adam in the
+            type of the weights; for optimizers that the Runtime does not have, or that have not stepped yet.
         output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`.
         cache: A folder in which rank 0 keeps results by modules, shapes, program, options, processors and versions. If it has the one of
             this job, all ranks use it without a step.
@@ -93,14 +96,16 @@ def tune(
     """
     if steps < 1:
         raise UsageError(f"steps is {steps}, but must be at least 1")
+    if state_per_weight < 0:
+        raise UsageError(f"state_per_weight is {state_per_weight}, but must not be negative")
     with runtime._setup.groups.raise_on_all_ranks():
         check_supported(runtime, kwargs)
         containers = {} if layers is False else find_containers(runtime, layers)
     observer, given = runtime._observer, runtime.program
     state = _State(runtime)
-    tuning = _Tuning(runtime, args, kwargs, steps, effort, containers, state)
+    tuning = _Tuning(runtime, args, kwargs, steps, effort, containers, state, state_per_weight)
     try:
-        options = {"memory_limit": memory_limit, "effort": effort, "layers": bool(containers)}
+        options = {"memory_limit": memory_limit, "effort": effort, "layers": bool(containers), "state_per_weight": state_per_weight}
         file = None if cache is None else cache_of(cache, runtime, args, kwargs, options)
         if file is not None and (known := tuning.from_cache(file)) is not None:
             return known
@@ -193,10 +198,18 @@ class _Tuning:
     """The state of one call of tune()."""
 
     def __init__(
-        self, runtime: Runtime, args: Sequence[Any], kwargs: Mapping[str, Any], steps: int, effort: int, containers: Mapping[int, Container], state: _State
+        self,
+        runtime: Runtime,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        steps: int,
+        effort: int,
+        containers: Mapping[int, Container],
+        state: _State,
+        state_per_weight: float = 0.0,
     ) -> None:
         self.runtime, self.args, self.kwargs, self.steps_at_once, self.effort = runtime, args, kwargs, steps, effort
-        self.containers, self.state = containers, state
+        self.containers, self.state, self.state_per_weight = containers, state, state_per_weight
         self.groups = runtime._setup.groups
         self.given = runtime.program
         self.base, self.base_name = self.given, "given"
@@ -324,7 +337,7 @@ class _Tuning:
         counts = dict(count for there in self.groups.all_gather([(stage, len(calls)) for stage, calls in self.meter.calls.items()]) for count in there)
         layout = layout_of([counts[stage] for stage in sorted(counts)])
         with self.groups.raise_on_all_ranks():
-            own = [measure_layers(calls, stage, layout[stage][0], 1 + 2 * self.steps_at_once) for stage, calls in self.meter.calls.items()]
+            own = [measure_layers(calls, stage, layout[stage][0], 1 + 2 * self.steps_at_once, self.state_per_weight) for stage, calls in self.meter.calls.items()]
         found = [layer for there in self.groups.all_gather(own) for layers in there for layer in layers]
         self.layers = tuple(sorted(found, key=lambda layer: layer.number))
         return layout
@@ -378,7 +391,7 @@ class _Tuning:
         """Adds what some steps of the Runtime's program measure to the profile, and returns their times."""
         recorder = TimeRecorder()
         walls = [self._step(recorder) for _ in range(self.steps_at_once)]
-        spans = recorder.gather(self.groups, self.meter.kept | {"static": static_memory(self.runtime)}, self.profile)
+        spans = recorder.gather(self.groups, self.meter.kept | {"static": static_memory(self.runtime, None, self.state_per_weight)}, self.profile)
         self.overheads += [max(0.0, wall - span) for wall, span in zip(walls, spans, strict=True)]
         return walls
 
@@ -470,16 +483,6 @@ class _Tuning:
         (folder / "report.html").write_text(result.page(before, after, self.given.num_ranks))
 
 
-def static_memory(runtime: Runtime, optimizer: torch.optim.Optimizer | None = None) -> dict[int, int]:
+def static_memory(runtime: Runtime, optimizer: torch.optim.Optimizer | None = None, state_per_weight: float = 0.0) -> dict[int, int]:
     """What weights, gradients, buffers and the state of an optimizer, by default that of the Runtime, take by stage of this rank, in bytes."""
-    return {stage: static_bytes(module, optimizer or runtime.optimizer) for (_, stage), module in runtime._linked.modules.items()}
-
-
-def static_bytes(module: nn.Module, optimizer: torch.optim.Optimizer | None) -> int:
-    """What the weights of a module, their gradients and optimizer state, and its buffers take."""
-    total = sum(buffer.nbytes for buffer in module.buffers())
-    for weight in module.parameters():
-        state = {} if optimizer is None else optimizer.state.get(weight, {})
-        total += weight.nbytes * (2 if weight.requires_grad else 1)
-        total += sum(value.nbytes for value in state.values() if isinstance(value, Tensor))
-    return total
+    return {stage: static_bytes(module, optimizer or runtime.optimizer, state_per_weight) for (_, stage), module in runtime._linked.modules.items()}
