@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import tempfile
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
-import ppcc
+import ppcc.tune
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import spawn
@@ -335,7 +338,7 @@ def run_installed(rank: int) -> None:
     before = dict(vars(training))
     sys.modules["megatron.training.training"] = training
     program = ppcc.compile("zero_bubble_v", P=2, M=4)
-    install(program)
+    install(program, profile=True)
     assert isinstance(training.get_forward_backward_func(), ForwardBackward)
     assert isinstance(training.get_forward_backward_func(pp_size=2, vp_size=2), ForwardBackward)
     config = make_config(8, 2, 2)
@@ -357,14 +360,25 @@ def run_installed(rank: int) -> None:
     assert parallel_state.is_pipeline_last_stage(ignore_virtual=True) and training.is_pp_last_stage(group)
     assert parallel_state.get_embedding_group() is None
     chunk_run = training.get_forward_backward_func()
-    chunk_run(
-        forward_step_func=forward_step,
-        data_iterator=[iter(batches(0, 4)) for _ in chunks],
-        model=chunks,
-        num_microbatches=4,
-        seq_length=LENGTH,
-        micro_batch_size=ROWS,
-    )
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        chunk_run(
+            forward_step_func=forward_step,
+            data_iterator=[iter(batches(0, 4)) for _ in chunks],
+            model=chunks,
+            num_microbatches=4,
+            seq_length=LENGTH,
+            micro_batch_size=ROWS,
+        )
+    # The ranges are the order that runs, for ppcc-tune.
+    with tempfile.TemporaryDirectory() as folder:
+        profiler.export_chrome_trace(f"{folder}/rank.json")
+        traces: list[Any] = [None, None]
+        dist.all_gather_object(traces, Path(folder, "rank.json").read_text())
+        for number, text in enumerate(traces):
+            Path(folder, f"{number}.json").write_text(text)
+        run = ppcc.tune.read_traces([f"{folder}/{number}.json" for number in range(2)])
+    computes = [[str(one) for one in own if one.kind.is_compute and one.op in "FIWB"] for own in program.actions]
+    assert [[str(one) for one in own if one.kind.is_compute] for own in run.program.actions] == computes and len(run.profile.latencies()) == 4
     assert all(weight.grad is not None for chunk in chunks for weight in chunk.parameters())
     uninstall()
     assert dict(vars(training)) == before

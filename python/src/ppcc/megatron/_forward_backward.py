@@ -24,6 +24,7 @@ from ..torch import _split
 from ..torch._channels import Channels
 from ..torch._errors import UsageError
 from ..torch._groups import Groups, check_same_program, together
+from ..torch._measure import NamedRanges
 from ..torch._stash import graph_placeholder
 from ..torch._messages import Edge, Messages
 from ..torch._reductions import Reductions
@@ -57,6 +58,7 @@ class ForwardBackward:
 
     Args:
         programs: A program, or a function from a number of microbatches to its program.
+        profile: Whether to name actions and messages in the traces of PyTorch's profiler, for `ppcc-profile` and `ppcc-tune`.
 
     Attributes:
         peak_activations: The largest number of pairs of stage and microbatch that waited for their backward in the last call.
@@ -75,8 +77,9 @@ class ForwardBackward:
             )
     """
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: Programs, *, profile: bool = False) -> None:
         self._programs = programs
+        self._ranges = NamedRanges() if profile else None
         self._plans: dict[int, _Plan] = {}
         self._shared: dict[tuple[int, ...], Reductions | None] = {}
         self._groups: Groups | None = None
@@ -162,6 +165,7 @@ class ForwardBackward:
             collect_non_loss_data=collect_non_loss_data,
             first_val_step=first_val_step,
             forward_only=forward_only,
+            ranges=self._ranges,
         )
         with _timed(config, "forward-backward", level=1, barrier=config.barrier_with_L1_time):
             step.run()
@@ -360,6 +364,7 @@ class _Step:
     collect_non_loss_data: bool
     first_val_step: bool | None
     forward_only: bool
+    ranges: NamedRanges | None = None
     peak_activations: int = 0
     embeddings: dict[int, Any] = field(default_factory=dict)
     """The modules of last stages that compute the gradients of their embeddings at the end."""
@@ -370,7 +375,7 @@ class _Step:
         self._stores: dict[int, list[Any]] = {}
         self._stashes: dict[Key, _Stash] = {}
         self._started: Counter[int] = Counter()
-        self._messages = Messages(self.channels, self.device, self._receive_specs, self.headers, answered=False, acknowledges={})
+        self._messages = Messages(self.channels, self.device, self._receive_specs, self.headers, answered=False, acknowledges={}, observer=self.ranges)
         self._sync = GradSync(self.config, self.chunks, self.plan.reduces)
         self._perform: dict[str, Callable[[Action], None]] = {
             "F": self._forward,
@@ -398,7 +403,8 @@ class _Step:
                         self._post(wanted)
                     else:
                         for action in wanted:
-                            self._perform[action.op](action)
+                            with contextlib.nullcontext() if self.ranges is None else self.ranges.runs(self, action):
+                                self._perform[action.op](action)
             self._messages.finish()
         finally:  # Else the garbage collector would end them in a later step.
             self._sync.finish()

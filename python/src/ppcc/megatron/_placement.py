@@ -192,7 +192,7 @@ def _finish_chunks(placement: Placement, chunks: list[nn.Module]) -> None:
                 weight.shared = True  # type: ignore[attr-defined]
 
 
-def install(programs: Programs) -> None:
+def install(programs: Programs, *, profile: bool = False) -> None:
     """Make Megatron run a program. Call it before models are built, for example before `pretrain(...)`.
 
     `get_forward_backward_func` then returns a `ForwardBackward`, also in modules that have imported it already, and models,
@@ -200,6 +200,7 @@ def install(programs: Programs) -> None:
 
     Args:
         programs: A program, or a function from a number of microbatches to its program, which is called once per number.
+        profile: Whether to name actions and messages in the traces of PyTorch's profiler, for `ppcc-profile` and `ppcc-tune`.
 
     Examples:
         In `pretrain_gpt.py`, started for as many ranks and chunks per rank as the program has::
@@ -212,7 +213,7 @@ def install(programs: Programs) -> None:
     uninstall()
     _installed(programs)
     _run.append(programs)
-    run = ForwardBackward(programs)
+    run = ForwardBackward(programs, profile=profile)
     _replace(schedules, "get_forward_backward_func", lambda *sizes, **named_sizes: run)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -40,15 +40,17 @@ class NamedRanges(Observer):
     """Names actions in the traces of PyTorch's profiler, from when they have received what they read. Also names messages: where they are
     sent, and while a rank waits for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, handlers: Collection[str] = ()) -> None:
+        """`handlers` are the mnemonics of actions that may read nothing."""
+        self._handlers = handlers
         self._starting: dict[tuple[int, int, int], tuple[list[int], Callable[[], object]]] = {}
         """By pipe, stage and microbatch: how many messages an action still waits for, and what begins its range."""
 
     @contextmanager
-    def runs(self, step: Step, action: Action) -> Iterator[None]:
+    def runs(self, step: object, action: Action) -> Iterator[None]:
         key = action.pipe.index, action.stage, action.microbatch
         with ExitStack() as ranges:
-            if count := 0 if action.op in step._setup.handlers else _count_received(action):
+            if count := 0 if action.op in self._handlers else _count_received(action):
                 self._starting[key] = [count], lambda: ranges.enter_context(torch.profiler.record_function(str(action)))
             else:
                 ranges.enter_context(torch.profiler.record_function(str(action)))

@@ -135,7 +135,7 @@ class Runtime:
         self.optimizer, self.scaler = optimizer, scaler
         self._optimizer = None if optimizer is None else Optimizer(optimizer, self._setup, scaler, max_norm)
         self._validate = validate
-        self._observer = NamedRanges() if profile else Observer()
+        self._observer = NamedRanges(self._setup.handlers) if profile else Observer()
         self._failures = Failures.for_job()
         self._timeout = timedelta(seconds=timeout) if isinstance(timeout, (int, float)) else timeout
         if self._timeout is not None and self._timeout <= timedelta(0):
