@@ -224,10 +224,12 @@ private:
     std::string figures;
     if (!isGood)
       build.page.clear();
-    else if (figures = figuresOf(compiled, session.diags); !figures.empty())
-      runPasses({fmt::format("verify-memory{{transport={}}}",
-                             compiled.comm.transports.front().name)},
-                session, compiled.program);
+    else if (figures = figuresOf(compiled, session.diags); !figures.empty()) {
+      PassRequest check;
+      check.passes = fmt::format("verify-memory{{transport={}}}",
+                                 compiled.comm.transports.front().name);
+      runPasses(check, session, compiled.program);
+    }
     errorText += compiled.usageError + session.text();
     build.state.clear();
     write(build, compiled, isGood, errorText, figures,
