@@ -158,6 +158,7 @@ struct Compilation {
         sources,
         diags,
         {request.microbatches, request.limits.maxActions, {}}};
+    importContext.options.ignoresUnknownParams = request.ignoresUnknownParams;
     for (const sema::ParamValue &param : request.params)
       importContext.options.params.emplace_back(param.name, param.value);
     auto program = times.measure(

@@ -224,6 +224,8 @@ private:
     std::optional<int64_t> result;
     for (const auto &[name, value] : context.options.params) {
       int64_t number;
+      if (name != free && context.options.ignoresUnknownParams)
+        continue;
       if (name != free || StringRef(value).getAsInteger(10, number) ||
           number < 1)
         return diags.report<diag::ImportFamilyValue>(Location("-D " + name),

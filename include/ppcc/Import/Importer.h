@@ -13,6 +13,7 @@ struct ImportOptions {
   uint64_t maxActions = UINT32_MAX / 4; ///< Refuse programs with more.
   /// Names and values that choose one program of those for all values.
   std::vector<std::pair<std::string, std::string>> params;
+  bool ignoresUnknownParams = false; ///< Some of them are for others.
 };
 
 /// What a reader works with.
