@@ -1,5 +1,6 @@
 #include "ProofText.h"
 
+#include "ppcc/Basic/Diagnostics/Prove.h"
 #include "ppcc/Prove/Certificate.h"
 
 using namespace ppcc;
@@ -69,7 +70,16 @@ int ppcc::runProof(
     });
   };
   auto certify = [&](raw_ostream &s) {
-    writeCertificate(certificateOf(*proof, options.free, sources), s);
+    auto certificate = certificateOf(*proof, options.free, sources);
+    for (auto [range, claim] : llvm::zip(proof->unmerged, certificate.claims))
+      if (StringRef verdict = verdictName(range.verdict);
+          verdict != claim.verdict)
+        session->diags.report<diag::CertificateLeavesOut>(
+            range.place, options.free,
+            numbersText(range.from, range.modulus, range.to), verdict,
+            claim.reason.empty() ? "the checker cannot follow its evidence"
+                                 : claim.reason);
+    writeCertificate(certificate, s);
   };
   OutputFile files[] = {{options.output, write},
                         {options.certificate, certify}};
