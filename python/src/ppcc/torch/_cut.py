@@ -1,7 +1,7 @@
 """Which stage gets which layers: the layout with the shortest step, by the costs of layers.
 
-Algorithm: local search from two layouts, the one now and one whose ranks have about equally much work. A neighbour shifts one boundary
-between stages by a layer, or two boundaries that follow each other, which passes a layer through a stage. It is rated by the makespan of
+Algorithm: local search from two layouts, the one now and one whose ranks have about equally much work. A neighbour gives
+one stage a layer less and another one a layer more, which shifts all boundaries between them by a layer. It is rated by the makespan of
 the best order that a short synthesis finds within the memory limit. The search takes the best neighbour until none is better.
 
 Cost: at most MAX_RATED syntheses; a layout with a rank whose work alone takes longer than the best makespan is not rated.
@@ -116,45 +116,48 @@ def layout_of(sizes: Sequence[int]) -> Layout:
 
 
 def find_layout(
-    costs: LayerCosts, now: Layout, program: Program, transports: Sequence[str], limit: float, effort: int, *, fused: bool
+    costs: LayerCosts, now: Layout, program: Program, transports: Sequence[str], limit: float, effort: int, backwards: Sequence[str]
 ) -> tuple[Layout, SynthesisResult | None, SynthesisResult | None]:
     """The best layout, the order that was found for it, and for the one now, with the placement and microbatches of a program; None for
-    an order if none fits."""
+    an order if none fits. `backwards` are the kinds of backward to try: B, IW."""
     with tempfile.TemporaryDirectory() as folder:
         placement, path = Path(folder) / "given.json", Path(folder) / "costs.json"
         without_costs(program).save(placement)
 
         def synthesized(layout: Layout, effort: int) -> SynthesisResult | None:
             path.write_text(costs.document(layout, limit))
-            try:
-                return synthesize(placement, transport=transports, fused_backward=fused, effort=effort, costs=path)
-            except CompileError as error:
-                if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
-                    raise
-                return None
+            found = []
+            for backward in backwards:
+                try:
+                    found.append(synthesize(placement, transport=transports, fused_backward=backward == "B", effort=effort, costs=path))
+                except CompileError as error:
+                    if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
+                        raise
+            return min(found, key=lambda one: one.makespan, default=None)
 
         def rate(layout: Layout) -> float:
             found = synthesized(layout, 1)
             return math.inf if found is None else found.makespan
 
-        layout = search(costs, now, program.pipes[0].rank_of_stage, program.num_microbatches, rate)
+        layout = search(costs, now, program.pipes[0].rank_of_stage, program.num_microbatches, backwards, rate)
         return layout, synthesized(layout, effort), synthesized(now, effort)
 
 
-def search(costs: LayerCosts, now: Layout, rank_of_stage: Sequence[int], microbatches: int, rate: Callable[[Layout], float]) -> Layout:
+def search(costs: LayerCosts, now: Layout, rank_of_stage: Sequence[int], microbatches: int, backwards: Sequence[str], rate: Callable[[Layout], float]) -> Layout:
     """The best layout that was found. `rate` returns the makespan of a layout, or infinity if no order fits."""
     trained = [layer.trains for layer in costs.layers]
     needs_weights = [any(trained[number] for number in numbers) for numbers in costs.given]
     rated: dict[Layout, float] = {}
 
     def work(layout: Layout) -> float:
-        """What the rank that has most to do takes."""
-        times = costs.times(layout)
-        kinds = [kind for kind in ("FIW" if "I" in times and "W" in times else "FB") if kind in times]
-        busy: dict[int, float] = {}
-        for stage, rank in enumerate(rank_of_stage):
-            busy[rank] = busy.get(rank, 0.0) + microbatches * sum(times[kind][stage] for kind in kinds)
-        return max(busy.values())
+        """What the rank that has most to do takes, with the backward that takes less."""
+        times, found = costs.times(layout), []
+        for backward in backwards:
+            busy: dict[int, float] = {}
+            for stage, rank in enumerate(rank_of_stage):
+                busy[rank] = busy.get(rank, 0.0) + microbatches * sum(times[kind][stage] for kind in f"F{backward}")
+            found.append(max(busy.values()))
+        return min(found)
 
     def allowed(layout: Layout) -> bool:
         return all(
@@ -167,7 +170,7 @@ def search(costs: LayerCosts, now: Layout, rank_of_stage: Sequence[int], microba
         return rated.get(layout, math.inf)
 
     starts = [now]
-    if allowed(even := _even(costs, len(rank_of_stage))):
+    if allowed(even := _even(costs, len(rank_of_stage), backwards[0])):
         starts.append(even)
     best = min(starts, key=rating)
     while True:
@@ -179,10 +182,9 @@ def search(costs: LayerCosts, now: Layout, rank_of_stage: Sequence[int], microba
         best = found
 
 
-def _even(costs: LayerCosts, stages: int) -> Layout:
+def _even(costs: LayerCosts, stages: int, backward: str) -> Layout:
     """Stages that have about equally much work, by the least largest sum (dynamic programming over boundaries)."""
-    kinds = "FIW" if {"I", "W"} <= set(costs.kinds) else "FB"
-    sums = [0.0, *accumulate(sum(layer.times[kind] for kind in kinds if kind in layer.times) for layer in costs.layers)]
+    sums = [0.0, *accumulate(sum(layer.times[kind] for kind in f"F{backward}") for layer in costs.layers)]
     count = len(costs.layers)
     least: list[tuple[float, tuple[int, ...]]] = [(0.0 if end == 0 else math.inf, ()) for end in range(count + 1)]
     for _ in range(stages):
@@ -196,8 +198,8 @@ def _even(costs: LayerCosts, stages: int) -> Layout:
 def _neighbours(layout: Layout) -> Iterator[Layout]:
     sizes = list(map(len, layout))
     for first in range(len(sizes)):
-        for second in (first + 1, first + 2):
-            for step in (-1, 1) if second < len(sizes) else ():
+        for second in range(first + 1, len(sizes)):
+            for step in (-1, 1):
                 changed = list(sizes)
                 changed[first] += step
                 changed[second] -= step

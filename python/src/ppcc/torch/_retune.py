@@ -90,7 +90,7 @@ class Retuner:
     Args:
         runtime: The Runtime.
         every: How many steps are between two checks.
-        memory_limit: The memory that each rank may hold, in bytes; by default as much as the rank that holds most.
+        memory_limit: The memory that each rank may hold, in bytes; by default as much as the rank that holds most at the first check.
         steps: How many steps are measured for a check.
         min_drift: The share by which the work of a rank must have changed.
         min_gain: The share of the step that another order must be predicted to save.
@@ -145,7 +145,8 @@ class Retuner:
             own = {stage: len(container) for stage, container in self._containers.items()}
             if any(len(self._layout[stage]) != count for stage, count in own.items()):
                 raise UsageError("layers cannot move: stages have other layers than tune() has left them")
-        self._runtime, self._every, self._limit, self._window = runtime, every, memory_limit, steps
+        self._runtime, self._every, self._window = runtime, every, steps
+        self._limit: float | None = memory_limit
         self._min_drift, self._min_gain, self._effort, self._apply = min_drift, min_gain, effort, apply
         self._observer = runtime._observer
         self._meter, self._recorder = MemoryMeter(), TimeRecorder()
@@ -237,8 +238,11 @@ class Retuner:
     def _find(self, profile: Profile, now: float, static: Mapping[int, Sequence[int]]) -> _Found:
         """On rank 0: the drift since the order was chosen, and the program that is best now. `static` is the memory of layers, by stage."""
         program = self._runtime.program
+        chooser = Chooser(program, profile, transports_of(self._runtime), self._effort)
         if self._before is None:
             self._before, self._first = (profile, now), (profile, self._layout)
+            if self._limit is None:
+                self._limit = chooser.peak_memory(program)
             return _Found(None, None)
         (costs, before) = self._before
         old, new = _work(costs, program), _work(profile, program)
@@ -247,15 +251,18 @@ class Retuner:
             return _Found(None, None)
         self._before = profile, now
         self._slower = [before * (after if abs(after - 1) >= self._min_drift else 1.0) for before, after in zip(self._slower, work, strict=True)]
-        chooser = Chooser(program, profile, transports_of(self._runtime), self._effort)
-        limit = chooser.peak_memory(program) if self._limit is None else self._limit
+        assert self._limit is not None
         try:
-            choice = chooser.choose({"given": program}, limit, 0.0, self._min_gain)
-        except _diagnostics.UsageError as error:
+            return self._choose(chooser, program, static, self._limit, Drift(self._steps, work, before, now, "given", now, 0.0, "", None, applied=False))
+        except _diagnostics.Error as error:  # Training goes on.
             return _Found(Drift(self._steps, work, before, now, "given", now, 0.0, str(error), None, applied=False), None)
+
+    def _choose(self, chooser: Chooser, program: Program, static: Mapping[int, Sequence[int]], limit: float, drift: Drift) -> _Found:
+        choice = chooser.choose({"given": program}, limit, 0.0, self._min_gain)
         order, text = choice.tries[0] if choice.tries else (choice.base, None)
-        drift = Drift(self._steps, work, before, now, order.name, choice.expected[order.name], choice.bound, choice.why, None, applied=False)
-        drift = replace(drift, remarks=tuple(choice.remarks))
+        drift = replace(
+            drift, order=order.name, predicted=choice.expected[order.name], bound=choice.bound, why=choice.why, remarks=tuple(choice.remarks)
+        )
         if self._containers and (moved := self._find_layout(program, static, limit, (1 - self._min_gain) * drift.predicted)) is not None:
             layout, best = moved
             drift = replace(drift, order="synthesized", predicted=best.makespan, bound=best.bound, why=best.why, layout=layout)
@@ -270,7 +277,7 @@ class Retuner:
         rank_of_stage = program.pipes[0].rank_of_stage
         costs = LayerCosts(layers, *self._first, slower=[self._slower[rank] for rank in rank_of_stage])
         transports = transports_of(self._runtime)
-        layout, best, _ = find_layout(costs, self._layout, program, transports, limit, self._effort, fused="I" not in compute_kinds(program))
+        layout, best, _ = find_layout(costs, self._layout, program, transports, limit, self._effort, ["IW" if "I" in compute_kinds(program) else "B"])
         return None if layout == self._layout or best is None or best.makespan > slowest else (layout, best)
 
 

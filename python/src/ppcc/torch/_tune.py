@@ -379,7 +379,8 @@ class _Tuning:
     def _find_layout(self, given: Layout, limit: int, before: float) -> tuple[Layout, str, float] | None:
         """On rank 0: the best layout, the program with which it was rated, and the step that is predicted; None if it is not better."""
         costs = LayerCosts(self.layers, self.profile, given)
-        layout, best, stays = find_layout(costs, given, self.given, self.transports, limit, self.effort, fused="I" not in costs.kinds)
+        backwards = [backward for backward in ("IW", "B") if set(backward) <= set(costs.kinds)]
+        layout, best, stays = find_layout(costs, given, self.given, self.transports, limit, self.effort, backwards)
         if layout == given or best is None or (stays is not None and best.makespan > (1 - MIN_GAIN) * stays.makespan):
             return None
         predicted = best.makespan * Spread(self.profile).of(self.given) + median(self.overheads)
