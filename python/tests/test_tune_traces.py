@@ -66,6 +66,8 @@ def test_the_order_that_ran_and_a_better_one(costs: Path, tmp_path: Path, capsys
     assert tune.main([*paths, "--memory=100,100,100,50", "--static=1000"]) == 0
     text = capsys.readouterr().out
     assert "memory limit 1400 a rank" in text
+    assert tune.main([*paths, "--limit=1e15", "--model", model]) == 0 and "limit = 1000000000000;" in Path(model).read_text()
+    capsys.readouterr()
     assert tune.main([*paths, "--limit=1"]) == 0
     assert "1f1b" not in [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.endswith("yes")]
 

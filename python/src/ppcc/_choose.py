@@ -28,6 +28,8 @@ MIN_GAIN = 0.01
 MAX_MAKESPAN = 1.25
 """Orders whose makespan is longer than the shortest by this factor are not rated by spread."""
 MAX_TRIES = 3
+MAX_LIMIT = 10**12
+"""The largest memory limit of the compiler."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Chooser:
         with tempfile.TemporaryDirectory() as folder:
             costs = Path(folder) / "costs.json"
             costs.write_text(self.profile.costs())
-            with limited_costs(costs, limit) as limited:
+            with limited_costs(costs, min(limit, MAX_LIMIT)) as limited:
                 return self._choose(candidates, limit, overhead, min_gain, costs, limited)
 
     def _choose(self, candidates: dict[str, Program], limit: float, overhead: float, min_gain: float, costs: Path, limited: Costs) -> Choice:

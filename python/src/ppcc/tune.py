@@ -22,7 +22,7 @@ from decimal import Decimal
 from pathlib import Path
 from statistics import median
 
-from ._choose import COMPUTES, Choice, Chooser, TunedOrder, without_costs
+from ._choose import COMPUTES, MAX_LIMIT, Choice, Chooser, TunedOrder, without_costs
 from ._compiler import load, version
 from ._diagnostics import Error
 from ._profile import Event, Profile, TraceError, events_of
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chooser = Chooser(run.program, run.profile, transports, options.effort)
         limit = chooser.peak_memory(run.program) if options.limit is None else options.limit
         choice = chooser.choose({"given": run.program}, limit, 0.0)
-        run.profile.limit = limit
+        run.profile.limit = min(limit, MAX_LIMIT)
         best, text = choice.tries[0] if choice.tries else (choice.base, run.program.json)
         print(report(run, choice, best, limit))
         for path, content in ((options.output, text), (options.model, run.profile.model())):

@@ -18,7 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from .._choose import without_costs
+from .._choose import MAX_LIMIT, without_costs
 from .._compiler import SynthesisResult, synthesize
 from .._diagnostics import CompileError
 from .._profile import Profile
@@ -100,7 +100,7 @@ class LayerCosts:
         costs: dict[str, Any] = {"cost": {kind: [round(time, 9) for time in times] for kind, times in self.times(layout).items()}}
         if latencies := self.profile.latencies():
             costs["latency"] = [float(latency) for latency in latencies]
-        return json.dumps(costs | {"static": memory.pop("static"), "memory": memory, "limit": limit})
+        return json.dumps(costs | {"static": memory.pop("static"), "memory": memory, "limit": min(limit, MAX_LIMIT)})
 
 
 def _alone(layers: Sequence[Layer], stage: int, kind: str) -> float:

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from .. import _diagnostics
-from .._choose import COMPUTES, MIN_GAIN, Choice, Chooser, compute_kinds, without_costs
+from .._choose import COMPUTES, MAX_LIMIT, MIN_GAIN, Choice, Chooser, compute_kinds, without_costs
 from .._profile import new_profile
 from .._program import Program
 from .._spread import Spread
@@ -248,7 +248,7 @@ class _Tuning:
         chosen = from_rank_0(self.runtime, lambda: self._choose(limit))
         if predicted is not None:
             chosen.expected[self.base_name] = predicted
-        self.profile.limit = limit
+        self.profile.limit = min(limit, MAX_LIMIT)
         self.remarks += chosen.remarks
         kept, measured, before = chosen.base, median(walls), median(walls)
         self.runtime.set_program(self.base)
