@@ -1,4 +1,4 @@
-"""Runs the examples in the docstrings of ppcc.torch."""
+"""Runs the examples in the docstrings of ppcc.torch, and of ppcc.tune."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 
-MODULES = ("ppcc.torch", "ppcc.torch._check", "ppcc.torch._checkpoint", "ppcc.torch._overlap", "ppcc.torch._runtime")
+MODULES = ("ppcc.torch", "ppcc.torch._check", "ppcc.torch._checkpoint", "ppcc.torch._overlap", "ppcc.torch._retune", "ppcc.torch._runtime", "ppcc.torch._tune", "ppcc.tune")
 
 
 @pytest.mark.parametrize("name", MODULES)
