@@ -30,6 +30,8 @@ from ._profile import parser as profile_parser
 from ._program import Program
 from ._table import text_table
 
+__all__ = ["TracedRun", "main", "read_traces"]
+
 MAX_UNEXPLAINED = 0.05
 GPU = "gpu_user_annotation"
 """The category of ranges of a GPU, which Kineto writes beside those of the host."""
