@@ -13,7 +13,7 @@ import ppcc_lit
 ppcc_lit.configure(config, lit_config, config.ppcc_obj_root + "/bin", config.llvm_tools, timeout=1200)
 config.name = "ppcc"
 config.suffixes += [".ir", ".csv"]
-config.excludes += ["unit", "bench", "fuzz", "utils"]
+config.excludes += ["unit", "bench", "utils"]
 config.test_source_root = config.ppcc_src_root + "/test"
 config.test_exec_root = config.ppcc_obj_root + "/test"
 
