@@ -95,10 +95,11 @@ bool Problem::fitsMemory() const {
 }
 
 Runner::Runner(const Problem &problem)
-    : problem(problem), ends(problem.numActions), free(problem.numRanks()),
-      positions(problem.numActions), next(problem.numOps()),
-      at(problem.numRanks()), waitsFor(problem.numRanks()),
-      microbatchOf(problem.numRanks()) {}
+    : problem(problem), ends(problem.numActions), tails(problem.numActions),
+      free(problem.numRanks()), topological(problem.numActions),
+      isChanging(problem.numActions), positions(problem.numActions),
+      next(problem.numOps()), at(problem.numRanks()),
+      waitsFor(problem.numRanks()), microbatchOf(problem.numRanks()) {}
 
 std::optional<Time> Runner::run(const Order &order) {
   constexpr Time never = -1;
@@ -142,7 +143,7 @@ std::optional<Time> Runner::run(const Order &order) {
         positions[slot] = place;
         microbatchOf[rank][place] = m;
         ++next[op];
-        --left;
+        topological[--left] = {op, m};
         for (Problem::Edge edge : problem.readers(op)) {
           uint32_t other = problem.rank[edge.op];
           if (waitsFor[other] == slot) {
@@ -158,6 +159,11 @@ std::optional<Time> Runner::run(const Order &order) {
   }
   if (left != 0)
     return std::nullopt;
+  return valueOf(order);
+}
+
+Time Runner::valueOf(const Order &order) {
+  uint32_t ranks = problem.numRanks();
   Time value = -1;
   excessSpan = 0;
   for (uint32_t rank = 0; rank != ranks; ++rank) {
@@ -173,6 +179,101 @@ std::optional<Time> Runner::run(const Order &order) {
     }
   }
   return value;
+}
+
+Time Runner::tailAfter(const Order &order, Op op, uint32_t m) const {
+  uint32_t rank = problem.rank[op], next = positionOf(op, m) + 1;
+  Time tail = next == order[rank].size()
+                  ? 0
+                  : tailOf(order[rank][next], microbatchOf[rank][next]);
+  for (Problem::Edge edge : problem.readers(op))
+    tail = std::max(tail, tailOf(edge.op, m) + edge.latency);
+  return tail;
+}
+
+void Runner::computeTails(const Order &order) {
+  for (auto [op, m] : topological)
+    tails[problem.first[op] + m] =
+        tailAfter(order, op, m) + problem.timeOf(op, m);
+}
+
+void Runner::push(Op op, uint32_t m) {
+  uint32_t slot = problem.first[op] + m;
+  if (!std::exchange(isChanging[slot], true))
+    changing.push_back({op, m});
+}
+
+void Runner::place(const Order &order, uint32_t rank, size_t first,
+                   size_t last) {
+  for (size_t place = first; place != last; ++place)
+    positions[problem.first[order[rank][place]] + microbatchOf[rank][place]] =
+        place;
+}
+
+std::optional<Time> Runner::update(const Order &order, uint32_t changed,
+                                   size_t first, size_t last, Time limit) {
+  place(order, changed, first, last);
+  before.clear();
+  bool isBelow = true;
+  for (size_t place = first; place != std::min(last + 1, order[changed].size());
+       ++place)
+    push(order[changed][place], microbatchOf[changed][place]);
+  for (size_t i = 0; i != changing.size(); ++i) {
+    auto [op, m] = changing[i];
+    uint32_t slot = problem.first[op] + m, rank = problem.rank[op],
+             place = positions[slot];
+    isChanging[slot] = false;
+    Time start = place == 0 ? 0
+                            : endOf(order[rank][place - 1],
+                                    microbatchOf[rank][place - 1]);
+    for (Problem::Edge edge : problem.sources(op))
+      start = std::max(start, endOf(edge.op, m) + edge.latency);
+    Time end = start + problem.timeOf(op, m);
+    if (end == ends[slot] || !isBelow)
+      continue;
+    before.push_back({slot, ends[slot]});
+    ends[slot] = end;
+    // A cycle may go on for long.
+    isBelow = end <= limit && i < 4 * size_t(problem.numActions);
+    if (place + 1 != order[rank].size())
+      push(order[rank][place + 1], microbatchOf[rank][place + 1]);
+    for (Problem::Edge edge : problem.readers(op))
+      push(edge.op, m);
+  }
+  steps += changing.size();
+  changing.clear();
+  if (!isBelow)
+    return std::nullopt;
+  for (uint32_t rank = 0; rank != problem.numRanks(); ++rank)
+    if (!order[rank].empty())
+      free[rank] = endOf(order[rank].back(), microbatchOf[rank].back());
+  return valueOf(order);
+}
+
+void Runner::undo() {
+  for (auto [slot, end] : llvm::reverse(before))
+    ends[slot] = end;
+}
+
+void Runner::updateTails(const Order &order, uint32_t changed, size_t first,
+                         size_t last) {
+  for (size_t place = last; place-- != first - (first != 0);)
+    push(order[changed][place], microbatchOf[changed][place]);
+  for (size_t i = 0; i != changing.size(); ++i) {
+    auto [op, m] = changing[i];
+    uint32_t slot = problem.first[op] + m, rank = problem.rank[op],
+             place = positions[slot];
+    isChanging[slot] = false;
+    Time tail = tailAfter(order, op, m) + problem.timeOf(op, m);
+    if (std::exchange(tails[slot], tail) == tail)
+      continue;
+    if (place != 0)
+      push(order[rank][place - 1], microbatchOf[rank][place - 1]);
+    for (Problem::Edge edge : problem.sources(op))
+      push(edge.op, m);
+  }
+  steps += changing.size();
+  changing.clear();
 }
 
 bool synthesis::isValid(const Problem &problem, uint32_t rank,

@@ -9,7 +9,7 @@ namespace ppcc::synthesis {
 class Pool {
 public:
   Pool(const Problem &problem, const SearchOptions &options)
-      : problem(problem), options(options), decoder(problem), runner(problem) {}
+      : problem(problem), options(options), decoder(problem) {}
 
   /// Whether nothing more is to be done: the bound is met, the budget is used,
   /// or somebody says so.
@@ -32,7 +32,7 @@ public:
                                  : kept.back().value;
   }
   /// Runs an order.
-  std::optional<Time> run(const Order &order) {
+  std::optional<Time> run(const Order &order, Runner &runner) {
     ++evaluations;
     actions += problem.numActions;
     return runner.run(order);
@@ -41,8 +41,9 @@ public:
   /// that made it is accepted.
   void offer(const Order &order, Time value, const Policy *policy = nullptr);
   void offerAll(ArrayRef<Order> orders) {
+    Runner runner(problem);
     for (const Order &order : orders)
-      if (auto value = run(order))
+      if (auto value = run(order, runner))
         offer(order, *value);
   }
 
@@ -56,7 +57,6 @@ public:
   const Problem &problem;
   const SearchOptions &options;
   Decoder decoder;
-  Runner runner;
   std::vector<Entry> kept; ///< The best few, the best first.
   uint64_t evaluations = 0, actions = 0;
 };

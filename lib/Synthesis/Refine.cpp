@@ -6,8 +6,11 @@
 // if the value grows by at most a random part of the threshold, which falls
 // linearly to 0. Rounds restart from one of the best orders.
 // Invariant: an accepted order keeps each rank within its memory, as repair()
-// checks, and has no deadlock, as the simulation reaches its end.
-// Cost: O(actions of all ranks) a try, all within the budget.
+// checks, and has no deadlock, as the simulation reaches its end. A move is
+// judged by the longest path through what it changes, from the heads and tails
+// of the order before; nearly all that pass stay.
+// Cost: O(moved places) a try, and O(actions that start or end at another time)
+// a move that stays, all within the budget.
 //
 // Example: two ranks with one stage each, M = 2, F = I = W = 1.
 // Rank 0: F F I W I W; rank 1: F I W F I W; makespan 8. The last F and I of
@@ -26,56 +29,57 @@ namespace {
 /// Threshold accepting (Dueck, Scheuer, 1990) over moves of one action on one
 /// rank.
 struct Refiner {
-  Pool &pool;
-  Random &random;
+  Refiner(Pool &pool, Random &random) : pool(pool), random(random) {}
 
   /// From one of the pool's orders, with so many actions to simulate.
   void run(const Pool::Entry &from, uint64_t actions, Time initialThreshold) {
     order = from.order;
-    auto value = pool.run(order);
+    auto value = pool.run(order, runner);
     if (!value)
       return;
+    begin();
     // Of the spans of ranks, all that are too long count a little.
+    bool isSpan = problem.objective == Objective::Span;
     auto weigh = [&](Time value) {
-      return problem.objective == Objective::Span
-                 ? value + pool.runner.excess() / problem.numRanks()
-                 : value;
+      return isSpan ? value + runner.excess() / problem.numRanks() : value;
     };
     Time current = weigh(*value), bestHere = *value;
     uint64_t end = std::min(pool.actions + actions, pool.options.budget);
     uint64_t begin = pool.actions;
-    collectCriticalPath();
     for (uint64_t rejectedInSuccession = 0;
-         pool.actions < end && !pool.isDone();) {
-      if (path.empty() || rejectedInSuccession > 64) {
-        if (!pool.run(order))
-          return;
+         pool.actions < end && !pool.isDone() && !path.empty();) {
+      if (++rejectedInSuccession > 64) {
         collectCriticalPath();
         rejectedInSuccession = 0;
-        if (path.empty())
-          return;
-      }
-      ++rejectedInSuccession;
-      pool.actions += 8; // So that moves that never fit end, too.
-      uint32_t rank = move();
-      if (rank == ~0u)
         continue;
-      auto moved = pool.run(order);
+      }
+      bool isMoved = move();
+      pool.actions +=
+          8 + 3 * (last - first) + 3 * std::exchange(runner.steps, 0);
       Time threshold = static_cast<Time>(decimal::Sum(initialThreshold) *
                                          (end - std::min(pool.actions, end)) /
                                          std::max<uint64_t>(end - begin, 1));
-      if (moved &&
-          weigh(*moved) <= current + Time(random.below(threshold + 1))) {
-        current = weigh(*moved);
-        rejectedInSuccession = 0;
-        if (*moved < bestHere) {
-          bestHere = *moved;
-          pool.offer(order, bestHere);
+      threshold = current + Time(random.below(threshold + 1));
+      if (isMoved && estimate() <= threshold) {
+        auto moved = runner.update(order, rank, first, last,
+                                   isSpan ? 2 * threshold : threshold);
+        if (moved && weigh(*moved) <= threshold) {
+          current = weigh(*moved);
+          rejectedInSuccession = 0;
+          accept();
+          if (*moved < bestHere) {
+            bestHere = *moved;
+            // In no time ranks may wait for each other.
+            if (pool.run(order, whole) == bestHere)
+              pool.offer(order, bestHere);
+          }
+          continue;
         }
-        collectCriticalPath();
-      } else {
-        order[rank] = before;
+        runner.undo();
       }
+      for (auto [from, to] : llvm::reverse(shifts))
+        shift(to, from);
+      runner.place(order, rank, first, last);
     }
   }
 
@@ -85,140 +89,232 @@ struct Refiner {
     uint32_t rank, place;
   };
 
-  /// The arcs of one of the critical paths of the last run, chosen at random.
+  void begin() {
+    for (uint32_t r = 0; r != problem.numRanks(); ++r) {
+      live[r].assign(order[r].size() + 1, 0);
+      updateLive(r, 0, order[r].size());
+    }
+    runner.computeTails(order);
+    pool.actions += problem.numActions;
+    collectCriticalPath();
+  }
+  void accept() {
+    updateLive(rank, first, last);
+    runner.updateTails(order, rank, first, last);
+    ++pool.evaluations;
+    // Most of the path is as before.
+    if (++changes * 32 > path.size())
+      collectCriticalPath();
+  }
+  void updateLive(uint32_t r, size_t from, size_t to) {
+    for (size_t place = from; place != to; ++place) {
+      Op op = order[r][place];
+      uint32_t m = runner.microbatches(r)[place];
+      live[r][place + 1] =
+          live[r][place] + problem.allocatedBy(op, m) - problem.freedBy(op, m);
+    }
+  }
+
+  /// The arcs of one of the critical paths of the order, chosen at random.
   void collectCriticalPath() {
     path.clear();
-    const Runner &run = pool.runner;
-    uint32_t rank = run.lastRank();
-    uint32_t place = static_cast<uint32_t>(order[rank].size()) - 1;
+    changes = 0;
+    uint32_t r = runner.lastRank();
+    uint32_t place = static_cast<uint32_t>(order[r].size()) - 1;
     while (true) {
-      Op op = order[rank][place];
-      uint32_t m = run.microbatches(rank)[place];
-      Time start = run.startOf(op, m);
-      bool perRank =
-          place != 0 && run.endOf(order[rank][place - 1],
-                                  run.microbatches(rank)[place - 1]) == start;
+      Op op = order[r][place];
+      uint32_t m = runner.microbatches(r)[place];
+      Time start = runner.startOf(op, m);
+      bool perRank = place != 0 &&
+                     runner.endOf(order[r][place - 1],
+                                  runner.microbatches(r)[place - 1]) == start;
       const Problem::Edge *cause = nullptr;
       for (const Problem::Edge &edge : problem.sources(op))
-        if (run.endOf(edge.op, m) + edge.latency == start)
+        if (runner.endOf(edge.op, m) + edge.latency == start)
           cause = &edge;
       if (perRank)
-        path.push_back({rank, place});
+        path.push_back({r, place});
       if (cause && (!perRank || random.below(2))) {
-        rank = problem.rank[cause->op];
-        place = run.positionOf(cause->op, m);
+        r = problem.rank[cause->op];
+        place = runner.positionOf(cause->op, m);
       } else if (perRank) {
         --place;
       } else {
+        pool.actions += 2 * path.size();
         return;
       }
     }
   }
 
-  /// Moves an action of the word from one place to another.
-  static void shift(OpSequence &sequence, size_t from, size_t to) {
-    if (from < to)
-      std::rotate(sequence.begin() + from, sequence.begin() + from + 1,
-                  sequence.begin() + to + 1);
-    else
-      std::rotate(sequence.begin() + to, sequence.begin() + from,
-                  sequence.begin() + from + 1);
+  /// Moves an action of the rank from one place to another; what it passes
+  /// stays in order. Places from `first` to before `last` have changed.
+  void shift(size_t from, size_t to) {
+    auto rotate = [&](auto &row) {
+      auto at = row.begin();
+      if (from < to)
+        std::rotate(at + from, at + from + 1, at + to + 1);
+      else
+        std::rotate(at + to, at + from, at + from + 1);
+    };
+    rotate(order[rank]);
+    rotate(runner.microbatches(rank));
+  }
+  void change(size_t from, size_t to) {
+    first = std::min({first, from, to});
+    last = std::max({last, from + 1, to + 1});
+    shifts.push_back({from, to});
+    shift(from, to);
   }
 
-  /// Changes one rank, which `before` then holds as it was; none when nothing
-  /// came of it.
-  uint32_t move() {
+  /// Whether one of these places holds a microbatch of one of the ops.
+  bool holds(size_t from, size_t to, uint32_t m, ArrayRef<Problem::Edge> ops) {
+    for (size_t place = from; place != to; ++place)
+      for (Problem::Edge edge : ops)
+        if (order[rank][place] == edge.op &&
+            runner.microbatches(rank)[place] == m)
+          return true;
+    return false;
+  }
+
+  /// Changes one rank; false when nothing can come of it.
+  bool move() {
     Arc arc = path[random.below(path.size())];
+    shifts.clear();
+    first = last = 0;
     if (random.below(8) == 0) { // Off the path, what is in its way may go.
       arc.rank = static_cast<uint32_t>(random.below(order.size()));
       if (order[arc.rank].size() < 2)
-        return ~0u;
+        return false;
       arc.place =
           1 + static_cast<uint32_t>(random.below(order[arc.rank].size() - 1));
     }
-    OpSequence &sequence = order[arc.rank];
-    before = sequence;
-    size_t last = sequence.size() - 1, place = arc.place;
+    rank = arc.rank;
+    const OpSequence &sequence = order[rank];
+    size_t end = sequence.size() - 1, from = arc.place, to = from - 1;
     auto upTo = [&](size_t most) { return 1 + random.below(most); };
     switch (random.below(8)) {
     case 0:
     case 1:
-      shift(sequence, place, place - 1);
       break;
     case 2:
     case 3:
-      shift(sequence, place, place - std::min<size_t>(upTo(8), place));
+      to = from - std::min<size_t>(upTo(8), from);
       break;
     case 4:
     case 5:
-      shift(sequence, place - 1, std::min<size_t>(place - 1 + upTo(8), last));
+      --from;
+      to = std::min<size_t>(from + upTo(8), end);
       break;
-    default: {
+    default:
       // The next W before it goes after.
-      size_t from = place;
       while (from != 0 && partOf(sequence[from - 1]) != W)
         --from;
-      if (from == 0 || place - from > 8)
-        return none(arc.rank);
-      shift(sequence, from - 1, std::min<size_t>(from - 1 + upTo(30), last));
+      if (from == 0 || arc.place - from > 8)
+        return false;
+      --from;
+      to = std::min<size_t>(from + upTo(30), end);
     }
-    }
-    if (sequence == before || !repair(arc.rank))
-      return none(arc.rank);
-    return arc.rank;
-  }
-  uint32_t none(uint32_t rank) {
-    order[rank] = before;
-    return ~0u;
+    Op op = sequence[from];
+    uint32_t m = runner.microbatches(rank)[from];
+    auto passed = ArrayRef(sequence).slice(
+        std::min(from, to), std::max(from, to) - std::min(from, to) + 1);
+    if (llvm::count(passed, op) != 1 ||
+        holds(std::min(from, to), std::max(from, to) + 1, m,
+              from < to ? problem.readers(op) : problem.sources(op)))
+      return false;
+    first = from;
+    change(from, to);
+    return repair();
   }
 
-  /// Makes the word keep to its room: where something does not fit, the next W,
-  /// or else the next I, comes before it. False when it makes no sense.
-  bool repair(uint32_t rank) {
-    OpSequence &sequence = order[rank];
-    done.assign(problem.numOps(), 0);
-    Amount live = 0, memoryBudget = problem.memoryBudget[rank];
-    for (size_t place = 0; place != sequence.size(); ++place) {
-      for (unsigned pulls = 0;
-           live + problem.allocatedBy(sequence[place], done[sequence[place]]) >
-           memoryBudget;
+  /// Makes the rank keep to its room: where something does not fit, the next W,
+  /// or else the next I, comes before it.
+  bool repair() {
+    const OpSequence &sequence = order[rank];
+    Amount now = live[rank][first];
+    for (size_t place = first; place != last; ++place) {
+      auto allocated = [&] {
+        return problem.allocatedBy(sequence[place],
+                                   runner.microbatches(rank)[place]);
+      };
+      for (unsigned pulls = 0; now + allocated() > problem.memoryBudget[rank];
            ++pulls) {
         size_t from = place + 1, end = std::min(sequence.size(), place + 64);
-        auto isReady = [&](Op op, unsigned part) {
+        auto isReady = [&](unsigned part) {
+          Op op = sequence[from];
           return partOf(op) == part &&
                  problem.frees[op] > problem.allocates[op] &&
-                 done[op] < done[op - 1];
+                 !holds(place, from, runner.microbatches(rank)[from],
+                        problem.sources(op));
         };
-        while (from < end && !isReady(sequence[from], W))
+        while (from < end && !isReady(W))
           ++from;
         if (from >= end)
-          for (from = place + 1; from < end && !isReady(sequence[from], I);)
+          for (from = place + 1; from < end && !isReady(I);)
             ++from;
         if (from >= end || pulls == 8)
           return false;
-        shift(sequence, from, place);
+        change(from, place);
       }
-      Op op = sequence[place];
-      if (partOf(op) != F && done[op] == done[op - 1])
-        return false;
-      uint32_t m = done[op]++;
-      live += problem.allocatedBy(op, m) - problem.freedBy(op, m);
+      now += allocated() -
+             problem.freedBy(sequence[place], runner.microbatches(rank)[place]);
     }
     return true;
   }
 
+  /// The longest path through what has changed, if nothing else starts or ends
+  /// at another time (Balas and Vazacopoulos 1998).
+  Time estimate() {
+    if (problem.objective == Objective::Span)
+      return 0;
+    const OpSequence &sequence = order[rank];
+    const std::vector<uint32_t> &ms = runner.microbatches(rank);
+    Time now =
+        first == 0 ? 0 : runner.endOf(sequence[first - 1], ms[first - 1]);
+    starts.clear();
+    for (size_t place = first; place != last; ++place) {
+      Op op = sequence[place];
+      for (Problem::Edge edge : problem.sources(op))
+        if (problem.rank[edge.op] != rank)
+          now = std::max(now, runner.endOf(edge.op, ms[place]) + edge.latency);
+      starts.push_back(now);
+      now += problem.timeOf(op, ms[place]);
+    }
+    Time tail =
+        last == sequence.size() ? 0 : runner.tailOf(sequence[last], ms[last]);
+    Time longest = 0;
+    for (size_t place = last; place-- != first;) {
+      Op op = sequence[place];
+      for (Problem::Edge edge : problem.readers(op))
+        if (problem.rank[edge.op] != rank)
+          tail =
+              std::max(tail, runner.tailOf(edge.op, ms[place]) + edge.latency);
+      tail += problem.timeOf(op, ms[place]);
+      longest = std::max(longest, starts[place - first] + tail);
+    }
+    return longest;
+  }
+
+  Pool &pool;
+  Random &random;
   const Problem &problem = pool.problem;
-  Order order{};
-  OpSequence before{};
-  std::vector<Arc> path{};
-  std::vector<uint32_t> done{};
+  Runner runner{problem}; ///< That of the order.
+  Runner whole{problem};
+  Order order;
+  std::vector<std::vector<Amount>> live{problem.numRanks()}; ///< By place.
+  std::vector<Arc> path;
+  size_t changes = 0; ///< Since it was collected.
+  uint32_t rank = 0;  ///< That a move is about.
+  size_t first = 0, last = 0;
+  std::vector<std::pair<size_t, size_t>> shifts;
+  std::vector<Time> starts;
 };
 
 } // namespace
 
 void synthesis::refine(Pool &pool) {
   Random random(1);
-  Refiner refiner{pool, random};
+  Refiner refiner(pool, random);
   // Rounds, each longer than the one before, over the best there is by then or
   // another of the best; most of them cool.
   constexpr Time thresholdDivisors[] = {16, 64, 4, 1024, 16, 32, 2};
@@ -226,7 +322,7 @@ void synthesis::refine(Pool &pool) {
     uint64_t actions = std::min<uint64_t>(
         pool.left(), uint64_t(pool.problem.numActions)
                          << std::min<uint64_t>(round / 4, 20));
-    actions = std::min(pool.left(), actions * 150);
+    actions = std::min(pool.left(), actions * 40);
     size_t which = round % 3 ? 0 : random.below(pool.kept.size());
     Pool::Entry from = pool.kept[which];
     refiner.run(from, actions,

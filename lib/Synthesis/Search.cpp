@@ -81,8 +81,12 @@ void synthesis::searchGreedy(Pool &pool) {
   };
   for (size_t i = 0; i != usual && !pool.isDone(); ++i)
     tryPolicy(i);
-  if (pool.options.moreOrders && !pool.isAtBound())
-    pool.offerAll(pool.options.moreOrders());
+  if (pool.options.moreOrders && !pool.isAtBound()) {
+    constexpr unsigned costOfOrder = 32; // To make an action.
+    ArrayRef<Order> more = pool.options.moreOrders();
+    pool.actions += more.size() * problem.numActions * costOfOrder;
+    pool.offerAll(more);
+  }
   for (size_t i = 0; i != all && !pool.isDone() && pool.actions <= end; ++i)
     tryPolicy(i * stride % all);
 }

@@ -64,10 +64,10 @@ public:
   /// What that takes, and to write an order and compile its text, in simulated
   /// actions.
   static uint64_t costOfEvaluation(const Problem &problem) {
-    return uint64_t(problem.numActions) * 64;
+    return uint64_t(problem.numActions) * 128;
   }
   static uint64_t costOfText(const Problem &problem) {
-    return uint64_t(problem.numActions) * 128;
+    return uint64_t(problem.numActions) * 256;
   }
   /// Fills in what the compiled program takes and holds.
   bool measure(const Problem &problem, SynthesisResult &result);

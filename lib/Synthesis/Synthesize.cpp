@@ -34,10 +34,11 @@ struct OneSearch {
       return std::nullopt;
     SearchOptions options;
     // The rest is for the candidates, and the text.
+    uint64_t text = context.costOfText(problem),
+             evaluation = context.costOfEvaluation(problem);
     options.budget =
-        budget -
-        std::min(budget / 4, context.costOfText(problem) +
-                                 20 * context.costOfEvaluation(problem));
+        budget - std::min({budget / 2, std::max(budget / 4, text + evaluation),
+                           text + 20 * evaluation});
     options.onBest = context.userRequest.onBest;
     options.moreOrders = [&] {
       initialOrders.readLibrary();
@@ -102,7 +103,7 @@ struct OneSearch {
     result.order = *choice.order;
     result.origin = initialOrders.originOf(result.order);
     result.text = write(context.program, problem, context.headOf(choice.comm),
-                        &result.order);
+                        &result.order, context.left() * 4);
     Session quiet(&context.session.sources.fileSystem());
     result.compiled = context.compileText(result.text, quiet);
     if (!result.compiled) // Safe in no way: says why.

@@ -211,8 +211,11 @@ std::optional<std::string> lineOf(ArrayRef<OrderExtension> extensions,
 } // namespace
 
 std::string synthesis::write(const Program &program, const Problem &problem,
-                             const ScheduleHeader &head, const Order *order) {
-  return ScheduleWriter{problem, {program, head}}.write(order);
+                             const ScheduleHeader &head, const Order *order,
+                             uint64_t steps) {
+  ScheduleWriter writer{problem, {program, head}};
+  writer.text.bodyTable.limit(steps);
+  return writer.write(order);
 }
 
 Rows synthesis::rowsOf(const Program &program, const Problem &problem,

@@ -51,6 +51,7 @@ public:
     stepsLeft -= areLeft ? steps : 0;
     return areLeft;
   }
+  void limit(uint64_t steps) { stepsLeft = std::min(stepsLeft, steps); }
 
 private:
   using Body = std::pair<uint32_t, List>;

@@ -179,8 +179,24 @@ public:
   Time startOf(Op op, uint32_t microbatch) const {
     return endOf(op, microbatch) - problem.timeOf(op, microbatch);
   }
+  /// From the start of an action to the end of the order that was run last, as
+  /// computeTails() finds it. O(actions).
+  Time tailOf(Op op, uint32_t microbatch) const {
+    return tails[problem.first[op] + microbatch];
+  }
+  void computeTails(const Order &order);
+  /// The same for an order that was run and differs from before in these places
+  /// of a rank alone; nothing, once something ends after `limit`. O(actions
+  /// that end at another time).
+  std::optional<Time> update(const Order &order, uint32_t rank, size_t first,
+                             size_t last, Time limit);
+  void undo();
+  void place(const Order &order, uint32_t rank, size_t first, size_t last);
+  void updateTails(const Order &order, uint32_t rank, size_t first,
+                   size_t last);
+  uint64_t steps = 0; ///< That updates have taken.
   /// By rank and place in its word.
-  ArrayRef<uint32_t> microbatches(uint32_t rank) const {
+  std::vector<uint32_t> &microbatches(uint32_t rank) {
     return microbatchOf[rank];
   }
   /// The place of an action in the word of its rank.
@@ -193,8 +209,16 @@ public:
   Time excess() const { return excessSpan; }
 
 private:
+  Time valueOf(const Order &order);
+  Time tailAfter(const Order &order, Op op, uint32_t microbatch) const;
+  void push(Op op, uint32_t microbatch);
+
   const Problem &problem;
-  std::vector<Time> ends, free;
+  std::vector<Time> ends, tails, free;
+  std::vector<std::pair<Op, uint32_t>> topological; ///< The last first.
+  std::vector<std::pair<Op, uint32_t>> changing;    ///< In `update`: a queue
+  std::vector<char> isChanging;                     ///< of those to look at,
+  std::vector<std::pair<uint32_t, Time>> before;    ///< and ends as they were.
   std::vector<uint32_t> positions, next, at, work;
   std::vector<uint64_t> waitsFor; ///< The slot that a rank is blocked on.
   std::vector<std::vector<uint32_t>> microbatchOf;

@@ -11,9 +11,10 @@ using schedtext::ScheduleHeader;
 /// The source text of a schedule with the placement and costs of `program` that
 /// runs `order`: phases, loops where something repeats itself, and one piece
 /// for ranks that differ in the counts of their loops alone; without an order,
-/// of ranks that do nothing. O(actions * longest period).
+/// of ranks that do nothing. It looks for a shorter text for so many steps.
 std::string write(const Program &program, const Problem &problem,
-                  const ScheduleHeader &head, const Order *order);
+                  const ScheduleHeader &head, const Order *order,
+                  uint64_t steps = 0);
 
 /// What the text expands to, without phases and places.
 Rows rowsOf(const Program &program, const Problem &problem, const Order &order);
