@@ -1,4 +1,4 @@
-#include "ppcc/Basic/DiagnosticsJson.h"
+#include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/Support/Printable.h"
 
 #include "llvm/Support/JSON.h"

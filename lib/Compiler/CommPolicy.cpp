@@ -1,11 +1,6 @@
 // What is decided about the messages of a program, and the passes that do it.
 #include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Basic/Diagnostics/Transforms.h"
-
-#include "ppcc/Compiler/PassRegistry.h"
-#include "ppcc/Model/Instance.h"
-#include "ppcc/Pass/PipelineParser.h"
-#include "ppcc/Support/Suggest.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;
@@ -137,4 +132,14 @@ Pipeline CommPolicy::pipeline(PlanTimes *times) const {
   if (preconnects)
     add("preconnect");
   return pipeline;
+}
+
+PassRegistry ppcc::makePassRegistry() {
+  PassRegistry registry;
+#define PASS(Name, Factory, Kind, Summary)                                     \
+  registry.add(Name, PassKind::Kind, Summary, Factory);
+#define ALIAS(Name, Sequence, Summary)                                         \
+  registry.addAlias(Name, Summary, Sequence);
+#include "ppcc/Compiler/Passes.def"
+  return registry;
 }

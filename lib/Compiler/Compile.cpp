@@ -4,13 +4,12 @@
 #include "ppcc/Compiler/Compiler.h"
 
 #include "Loader.h"
-#include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Parse/Parser.h"
-#include "ppcc/Pass/PipelineParser.h"
-#include "ppcc/Support/Suggest.h"
+#include "ppcc/Pass/PassRegistry.h"
 #include "ppcc/Verify/Passes.h"
 
 #include "llvm/Support/Path.h"

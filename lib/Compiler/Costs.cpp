@@ -2,7 +2,7 @@
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Compiler/Compiler.h"
-#include "ppcc/Import/CostsFile.h"
+#include "ppcc/Import/Importer.h"
 #include "ppcc/Support/Suggest.h"
 
 #include "llvm/Support/SaveAndRestore.h"

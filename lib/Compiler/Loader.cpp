@@ -3,7 +3,6 @@
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Parse/Parser.h"
-#include "ppcc/Support/Suggest.h"
 
 #include "llvm/Support/Path.h"
 

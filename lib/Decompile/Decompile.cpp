@@ -1,5 +1,4 @@
 // Writes the order of a program as statements.
-#include "ppcc/Decompile/Decompile.h"
 #include "Formula.h"
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
 #include "ppcc/Decompile/ScheduleText.h"

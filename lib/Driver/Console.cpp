@@ -1,7 +1,7 @@
 // What command lines show people, and on which terminal.
 #include "Console.h"
 
-#include "ppcc/Basic/DiagnosticsJson.h"
+#include "ppcc/Basic/Diagnostics.h"
 
 #include "llvm/Support/Process.h"
 

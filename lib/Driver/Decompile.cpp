@@ -1,5 +1,4 @@
 // `ppcc decompile`: a schedule that people can read, for lists of actions.
-#include "ppcc/Decompile/Decompile.h"
 #include "Options.h"
 #include "ppcc/Basic/Diagnostics/Emit.h"
 #include "ppcc/Decompile/ScheduleText.h"

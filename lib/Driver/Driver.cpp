@@ -5,7 +5,7 @@
 #include "Families.h"
 #include "Options.h"
 #include "Watch.h"
-#include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Emit/Writer.h"

@@ -1,9 +1,8 @@
 #include "Families.h"
 
 #include "ppcc/Driver/Output.h"
-#include "ppcc/Import/Families.h"
-#include "ppcc/Prove/Families.h"
-#include "ppcc/Prove/ProgramFamily.h"
+#include "ppcc/Import/Importer.h"
+#include "ppcc/Prove/Prove.h"
 
 using namespace ppcc;
 

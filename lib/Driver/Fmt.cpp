@@ -3,7 +3,7 @@
 #include "ppcc/AST/AST.h"
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Driver/Output.h"
-#include "ppcc/Editor/Format.h"
+#include "ppcc/Editor/Editor.h"
 #include "ppcc/Parse/Parser.h"
 
 using namespace ppcc;

@@ -4,7 +4,7 @@
 #include "ppcc/Basic/Diagnostics/Files.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Driver/Output.h"
-#include "ppcc/Editor/Tokens.h"
+#include "ppcc/Editor/Editor.h"
 #include "ppcc/Parse/Parser.h"
 
 #include "llvm/Support/FileSystem.h"

@@ -1,6 +1,6 @@
 // ppcc-opt: a program as text in, passes, a program as text out.
 #include "Options.h"
-#include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Support/Suggest.h"
 

@@ -2,7 +2,7 @@
 #include "Families.h"
 
 #include "ppcc/Basic/Diagnostics/Simulation.h"
-#include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Support/Suggest.h"
 

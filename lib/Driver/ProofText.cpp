@@ -1,7 +1,7 @@
 #include "ProofText.h"
 
 #include "ppcc/Basic/Diagnostics/Prove.h"
-#include "ppcc/Prove/Certificate.h"
+#include "ppcc/Prove/Prove.h"
 
 using namespace ppcc;
 

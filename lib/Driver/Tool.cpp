@@ -1,5 +1,5 @@
 // What the programs have in common around their work.
-#include "ppcc/Basic/RegularFiles.h"
+#include "ppcc/Basic/Source.h"
 #include "ppcc/Driver/Driver.h"
 
 #include "llvm/Support/ErrorHandling.h"

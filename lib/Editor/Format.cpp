@@ -1,5 +1,4 @@
-#include "ppcc/Editor/Format.h"
-#include "ppcc/Editor/Tokens.h"
+#include "ppcc/Editor/Editor.h"
 
 using namespace ppcc;
 using namespace ppcc::editor;

@@ -1,4 +1,4 @@
-#include "ppcc/Editor/SymbolIndex.h"
+#include "ppcc/Editor/Editor.h"
 
 using namespace ppcc;
 using namespace ppcc::editor;

@@ -1,5 +1,5 @@
 // Writes the costs of a program as docs/costs.schema.json describes them.
-#include "JsonParts.h"
+#include "Emitters.h"
 
 using namespace ppcc;
 

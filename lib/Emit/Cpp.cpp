@@ -1,8 +1,6 @@
 // Writes the program as C++ data for the engine, see docs/runtime.md.
 #include "Emitters.h"
 #include "ppcc/Analysis/Report/PeakUsage.h"
-#include "ppcc/Emit/Digest.h"
-#include "ppcc/Emit/Writer.h"
 #include "ppcc/IR/Loops.h"
 #include "ppcc/Runtime/Program.h"
 

@@ -1,4 +1,4 @@
-#include "ppcc/Emit/Digest.h"
+#include "ppcc/Emit/Emitter.h"
 
 #include "ppcc/IR/Loops.h"
 #include "ppcc/Runtime/Digest.h"

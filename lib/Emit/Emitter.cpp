@@ -1,6 +1,5 @@
 // The table of formats.
 #include "Emitters.h"
-
 #include "ppcc/IR/Loops.h"
 
 using namespace ppcc;
@@ -11,7 +10,6 @@ ArrayRef<Emitter> ppcc::emitters() {
 #define EMITTER(Name, Function, Programs, Reads, Summary)                      \
   {Name, Function, Emitter::Programs, Reads, Summary},
 #include "ppcc/Emit/Emitters.def"
-#undef EMITTER
   };
   return table;
 }
@@ -28,4 +26,9 @@ bool ppcc::emitProgram(const Emitter &emitter, const Program &program,
 
 const Emitter *ppcc::findEmitter(StringRef name) {
   return findBy(emitters(), name, &Emitter::name);
+}
+
+void ppcc::emitIr(const Program &program, raw_ostream &out,
+                  EmitContext &context) {
+  printProgram(program, out, context.options.print);
 }

@@ -1,10 +1,7 @@
 // Writes the program as JSON, as docs/program-format.md describes it.
 #include "Emitters.h"
-#include "JsonParts.h"
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report/PeakUsage.h"
-#include "ppcc/Emit/Digest.h"
-#include "ppcc/Emit/Writer.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Loops.h"
 #include "ppcc/Proof/ParametricProgram.h"

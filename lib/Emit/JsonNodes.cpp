@@ -1,5 +1,5 @@
 // Writes the graphs of nodes of a program as JSON.
-#include "JsonParts.h"
+#include "Emitters.h"
 
 using namespace ppcc;
 

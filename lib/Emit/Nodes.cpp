@@ -4,7 +4,6 @@
 #include "ppcc/Analysis/Cost/NodeOrders.h"
 #include "ppcc/Basic/Diagnostics/Emit.h"
 #include "ppcc/IR/Location.h"
-#include "ppcc/Support/Printable.h"
 
 using namespace ppcc;
 

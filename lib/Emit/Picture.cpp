@@ -4,7 +4,6 @@
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 
 #include "llvm/ADT/SmallBitVector.h"
-#include "llvm/Support/JSON.h"
 
 using namespace ppcc;
 

@@ -14,16 +14,7 @@ using Color = uint32_t;
 inline std::string hexOf(Color color) { return fmt::format("#{:06x}", color); }
 
 /// How a kind looks where there are no colours.
-enum class Hatch : uint8_t {
-  None,
-  Rising,
-  Falling,
-  Dots,
-  Cross,
-  Across,
-  Down,
-  Grid
-};
+enum class Hatch { None, Rising, Falling, Dots, Cross, Across, Down, Grid };
 
 /// How a kind looks, without regard to its chunk.
 struct KindStyle {

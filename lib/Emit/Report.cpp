@@ -1,10 +1,7 @@
 // Writes what a program's run amounts to, for people and for programs.
-#include "ppcc/Analysis/Report/Report.h"
 #include "Emitters.h"
 #include "Findings.h"
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Emit/Writer.h"
-#include "ppcc/Support/Printable.h"
 #include "ppcc/Support/TextTable.h"
 
 using namespace ppcc;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "Picture.h"
-#include "ppcc/Emit/Writer.h"
 
 namespace ppcc {
 
@@ -44,7 +43,6 @@ inline ArrayRef<Line> hatchLines(Hatch hatch) {
 enum class ColorRole : uint8_t {
 #define THEME_COLOR(Name, Day, Dark) Name,
 #include "Theme.def"
-#undef THEME_COLOR
 };
 struct ThemeColor {
   StringRef name;
@@ -53,7 +51,6 @@ struct ThemeColor {
 inline constexpr ThemeColor themeColors[] = {
 #define THEME_COLOR(Name, Day, Dark) {#Name, Day, Dark},
 #include "Theme.def"
-#undef THEME_COLOR
 };
 inline const ThemeColor &styleOf(ColorRole ink) {
   return themeColors[size_t(ink)];

@@ -1,7 +1,6 @@
 // Draws a program with characters: a few lines a rank, a column a span of time.
 #include "Emitters.h"
 #include "Picture.h"
-#include "ppcc/Support/Printable.h"
 
 #include <bitset>
 

@@ -14,8 +14,8 @@
 //   F j + 1 after F j on a rank fails: new constraint e >= 1;
 //   F j on rank r after F j on rank r - 1 fails: new constraint d >= 1;
 //   the solution r + j satisfies both.
-#include "ppcc/EveryP/CertificateSearch.h"
 #include "Simplex.h"
+#include "ppcc/EveryP/Certificate.h"
 
 using namespace ppcc;
 using namespace ppcc::every;

@@ -6,8 +6,7 @@
 #include "Simplex.h"
 #include "SymbolicExpand.h"
 #include "ppcc/Analysis/Cost/Durations.h"
-#include "ppcc/EveryP/CertificateSearch.h"
-#include "ppcc/Prove/Request.h"
+#include "ppcc/EveryP/Certificate.h"
 
 using namespace ppcc;
 using namespace ppcc::every;

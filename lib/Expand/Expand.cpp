@@ -1,13 +1,10 @@
 // Lays out the program of each rank.
 #include "ppcc/Expand/Expand.h"
 #include "ppcc/Basic/Diagnostics/Expand.h"
-#include "ppcc/Basic/Diagnostics/Instance.h"
 
 #include "DeferredQueue.h"
-#include "Fill.h"
-#include "Insert.h"
-#include "PeerSides.h"
 #include "Sites.h"
+#include "Steps.h"
 #include "ppcc/Model/RankBody.h"
 
 using namespace ppcc;

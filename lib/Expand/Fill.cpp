@@ -16,13 +16,12 @@
 //   rate (4 - 1) / 6 = 1/2 on rank 0, the least of all ranks
 //   caps 1 + round trip / 2 = 4, 3, 2, 1
 // A gap of 2 is filled by a W of 3, as half of it fits, but not by one of 5.
-#include "Fill.h"
 #include "ResourcePool.h"
+#include "Steps.h"
 
 #include "ppcc/Analysis/Cost/Durations.h"
 #include "ppcc/Analysis/Index/PairNumbering.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
-#include "ppcc/Basic/Diagnostics/Instance.h"
 
 using namespace ppcc;
 

@@ -14,9 +14,8 @@
 //   before: 0F0 0F1 0B0 0B1
 //   after:  0F0 0R0 0F1 0R1 0B0 0B1
 // `by 2` gives the same: R0 may not pass F0, nor R1 F1.
-#include "Insert.h"
 #include "Sites.h"
-#include "ppcc/Basic/Diagnostics/Instance.h"
+#include "Steps.h"
 #include "ppcc/IR/Collective.h"
 
 using namespace ppcc;

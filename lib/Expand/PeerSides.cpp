@@ -1,5 +1,5 @@
 // Puts the other ends of actions between two ranks into the lists of those.
-#include "PeerSides.h"
+#include "Steps.h"
 
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Index/Dependences.h"

@@ -82,4 +82,9 @@ private:
 using AbstractValue = SymbolicValue<Affine>;
 using AffineEvaluator = SymbolicEvaluator<AffineDomain>;
 
+/// Ends where something of the head depends on the free parameter, other than
+/// what is evaluated for all n: what is required, and microbatches.
+void requireConstantHead(const AffineEvaluator &terms,
+                         const sema::Schedule &schedule);
+
 } // namespace ppcc::family

@@ -1,4 +1,4 @@
-#include "HeadDependence.h"
+#include "AffineDomain.h"
 
 using namespace ppcc;
 using namespace ppcc::family;
@@ -7,10 +7,10 @@ using namespace ppcc::sema;
 namespace {
 
 /// Looks for globals that depend on the free parameter.
-class FreeParameterUses {
-public:
-  FreeParameterUses(const AffineEvaluator &terms, const Schedule &schedule)
-      : terms(terms), module(terms.module), schedule(schedule) {}
+struct FreeParameterUses {
+  const AffineEvaluator &terms;
+  const Schedule &schedule;
+  const Module &module = terms.module;
 
   void refuse(const ast::Expr *expr) {
     if (usesFreeParameter(expr))
@@ -43,7 +43,6 @@ public:
     ast::dispatch(stmt, [&](const auto &node) { refuseIn(node); });
   }
 
-private:
   bool isFree(const ast::Expr *expr, const AbstractValue &value) const {
     auto varies = [](const AbstractValue &of) { return !of.i.isConstant(); };
     return isList(terms.type(expr))
@@ -82,10 +81,7 @@ private:
       refuse(node);
   }
 
-  const AffineEvaluator &terms;
-  const Module &module;
-  const Schedule &schedule;
-  DenseSet<uint32_t> inCheck; ///< Functions.
+  DenseSet<uint32_t> inCheck{}; ///< Functions.
 };
 
 } // namespace

@@ -15,9 +15,8 @@
 //   prologue      F 0, B 0
 //   steady state  F 1 + j, B 1 + j for j = 0..n
 //   epilogue      F 2 + n, B 2 + n
-#include "ppcc/Family/SymbolicExpand.h"
 
-#include "HeadDependence.h"
+#include "ppcc/Family/SymbolicExpand.h"
 #include "Insert.h"
 
 #include "llvm/ADT/ScopeExit.h"

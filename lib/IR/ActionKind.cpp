@@ -50,7 +50,6 @@ KindTable::KindTable()
 #define KIND(Name, Letters, Class, Defines, Needs)                             \
   row(Letters, KindClass::Class, Defines, Needs),
 #include "ppcc/IR/ActionKind.def"
-#undef KIND
       },
       numBuiltIn(kinds.size()) {
 }

@@ -7,8 +7,6 @@
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 
-#include "ppcc/Support/Suggest.h"
-
 using namespace ppcc;
 
 KindId KindDeclarations::declare(KindInfo info) {

@@ -1,7 +1,7 @@
 // Reads the graphs of nodes of a program from text.
 #pragma once
 
-#include "TextHead.h"
+#include "TextReader.h"
 #include "ppcc/Basic/Diagnostics/Verify.h"
 
 namespace ppcc {

@@ -1,13 +1,9 @@
 // Reads a program from text: the head, item by item, and then the actions.
-#include "TextCosts.h"
 #include "TextKinds.h"
 #include "TextNodes.h"
 #include "TextPipes.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Calls.h"
-#include "ppcc/IR/Text.h"
 #include "ppcc/IR/Transport.h"
-#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 

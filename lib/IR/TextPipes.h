@@ -2,7 +2,7 @@
 // after its pipe.
 #pragma once
 
-#include "TextHead.h"
+#include "TextReader.h"
 
 namespace ppcc {
 

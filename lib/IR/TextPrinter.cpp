@@ -57,10 +57,10 @@ private:
   size_t column = 0;
 };
 
-class Printer {
-public:
-  Printer(const Program &program, raw_ostream &out, const PrintOptions &options)
-      : program(program), out(out), options(options) {}
+struct Printer {
+  const Program &program;
+  raw_ostream &out;
+  const PrintOptions &options;
 
   void print() {
     if (options.sites)
@@ -71,7 +71,6 @@ public:
         printRank(rank);
   }
 
-private:
   bool shows(RankId rank) const {
     return options.ranks.empty() || llvm::is_contained(options.ranks, rank);
   }
@@ -400,17 +399,14 @@ private:
     return shown != 0;
   }
 
-  const Program &program;
-  raw_ostream &out;
-  const PrintOptions &options;
-  std::vector<uint32_t> siteNumber; ///< By SiteId; 0 for one not printed.
-  std::vector<uint32_t> fileNumber; ///< By file.
-  SmallString<64> cells;
+  std::vector<uint32_t> siteNumber{}; ///< By SiteId; 0 for one not printed.
+  std::vector<uint32_t> fileNumber{}; ///< By file.
+  SmallString<64> cells{};
 };
 
 } // namespace
 
 void ppcc::printProgram(const Program &program, raw_ostream &out,
                         const PrintOptions &options) {
-  Printer(program, out, options).print();
+  Printer{program, out, options}.print();
 }

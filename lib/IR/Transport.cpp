@@ -6,14 +6,12 @@ static constexpr TransportInfo table[] = {
 #define TRANSPORT(Name, Layout, Wait, Summary, Runtimes)                       \
   {Name, QueueLayout::Layout, SendWait::Wait, Summary, Runtimes},
 #include "ppcc/IR/Transports.def"
-#undef TRANSPORT
 };
 
 /// `|buffered|buffered:k`.
 static constexpr char nameList[] =
 #define TRANSPORT(Name, Layout, Wait, Summary, Runtimes) "|" Name
 #include "ppcc/IR/Transports.def"
-#undef TRANSPORT
     ;
 
 SmallVector<StringRef> ppcc::transportNames() {

@@ -1,9 +1,6 @@
 // Reads the text of `--emit=actions`: `rank 0: 0F0 0B0`, a line for each rank.
 #include "Cells.h"
-#include "Importers.h"
-#include "Placement.h"
 
-#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Location.h"
 
@@ -11,11 +8,9 @@ using namespace ppcc;
 
 namespace {
 
-class ActionsReader {
-public:
-  explicit ActionsReader(ImportContext &context)
-      : context(context),
-        cells(context, {/*peers=*/true, "", {}, /*calls=*/true}) {}
+struct ActionsReader {
+  ImportContext &context;
+  CellReader cells{context, {/*peers=*/true, "", {}, /*calls=*/true}};
 
   std::optional<Program> read() {
     size_t errorsBefore = context.diags.errorCount();
@@ -30,7 +25,6 @@ public:
     return std::move(cells.program);
   }
 
-private:
   /// False when the lines after this one cannot be understood.
   bool readLine(StringRef line) {
     StringRef rest = line;
@@ -128,9 +122,6 @@ private:
         latest.given.empty() ? cell(program, row) : quote(latest.given),
         latest.right.empty() ? "no call" : fmt::format("`{}`", latest.right));
   }
-
-  ImportContext &context;
-  CellReader cells;
 };
 
 } // namespace
@@ -143,5 +134,5 @@ bool ppcc::beginsActions(StringRef text) {
 }
 
 std::optional<Program> ppcc::importActions(ImportContext &context) {
-  return ActionsReader(context).read();
+  return ActionsReader{context}.read();
 }

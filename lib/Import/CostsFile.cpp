@@ -1,10 +1,8 @@
 // Reads costs as docs/costs.schema.json describes them.
-#include "ppcc/Import/CostsFile.h"
-#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
+#include "ppcc/Import/Importer.h"
 
 #include "JsonReader.h"
-#include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/StringSet.h"
 

@@ -1,4 +1,3 @@
-#include "ppcc/Import/Families.h"
 
 #include "JsonHead.h"
 #include "ppcc/IR/Transport.h"

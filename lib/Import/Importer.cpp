@@ -1,6 +1,8 @@
 // The table of formats.
 #include "Importers.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
+#include "ppcc/IR/Loops.h"
+#include "ppcc/IR/Text.h"
 
 #include "llvm/Support/Path.h"
 
@@ -10,7 +12,6 @@ static constexpr Importer table[] = {
 #define IMPORTER(Name, Extensions, Begins, Read, Summary)                      \
   {Name, Extensions, Begins, Read, Summary},
 #include "ppcc/Import/Importers.def"
-#undef IMPORTER
 };
 
 ArrayRef<Importer> ppcc::importers() { return table; }
@@ -55,3 +56,18 @@ std::optional<Program> ppcc::importProgram(const Importer &importer,
 }
 
 bool ppcc::beginsNever(StringRef text) { return false; }
+
+bool ppcc::beginsIr(StringRef text) {
+  return text.consume_front("program") &&
+         (text.empty() || StringRef(" \t\r\n\"{").contains(text[0]));
+}
+
+std::optional<Program> ppcc::importIr(ImportContext &context) {
+  auto program = parseProgram(context.file, context.sources, context.diags);
+  if (!program || program->loops().empty())
+    return program;
+  if (unrolledSize(*program) > context.options.maxActions)
+    return context.diags.report<diag::ImportTooMany>(
+        {}, context.options.maxActions, "actions");
+  return unrolled(*program);
+}

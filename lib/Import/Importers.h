@@ -1,4 +1,4 @@
-// The functions that Importers.def names.
+// The functions that Importers.def names, and what those share.
 #pragma once
 
 #include "ppcc/Import/Importer.h"
@@ -14,6 +14,13 @@ inline std::string quote(StringRef text, size_t longest = 40) {
   bool Begins(StringRef text);                                                 \
   std::optional<Program> Read(ImportContext &context);
 #include "ppcc/Import/Importers.def"
-#undef IMPORTER
+
+/// Fills in all of `program` but its rows, and the pipe and peer of each row,
+/// from the stages and microbatches that its ranks compute. With `severalPipes`
+/// a stage may be on two ranks when pipes explain it: ranges of microbatches
+/// with a placement each, which put equally many stages on each rank. False
+/// after reports that nothing explains the rows. O(actions).
+bool inferPlacement(Program &program, bool severalPipes,
+                    ImportContext &context);
 
 } // namespace ppcc

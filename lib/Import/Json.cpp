@@ -2,7 +2,6 @@
 #include "JsonFacts.h"
 #include "JsonHead.h"
 #include "JsonRows.h"
-#include "ppcc/Import/Families.h"
 
 using namespace ppcc;
 

@@ -4,8 +4,7 @@
 
 #include "JsonReader.h"
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/Report/Activations.h"
-#include "ppcc/Basic/Diagnostics/Import.h"
+#include "ppcc/Analysis/Report/PeakUsage.h"
 
 namespace ppcc {
 

@@ -5,9 +5,7 @@
 #include "JsonKinds.h"
 #include "JsonNodes.h"
 #include "JsonPipes.h"
-#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Calls.h"
-#include "ppcc/Import/CostsFile.h"
 
 namespace ppcc {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "JsonReader.h"
-#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/HeadChecks.h"
 

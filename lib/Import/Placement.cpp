@@ -1,5 +1,5 @@
 // Finds the placement, the pipes and the microbatches that actions imply.
-#include "Placement.h"
+#include "Importers.h"
 
 #include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/HeadChecks.h"
@@ -9,10 +9,9 @@ using namespace ppcc;
 
 namespace {
 
-class Inference {
-public:
-  Inference(Program &program, ImportContext &context)
-      : program(program), context(context) {}
+struct Inference {
+  Program &program;
+  ImportContext &context;
 
   bool run(bool severalPipes) {
     if (program.size() == 0)
@@ -36,7 +35,6 @@ public:
     return context.diags.errorCount() == errorsBefore;
   }
 
-private:
   /// Calls `visit(row, action, rank)` for each compute action.
   template <class Visit> void forEachCompute(Visit visit) const {
     for (RankId rank : program.ranks())
@@ -229,15 +227,14 @@ private:
 
   static constexpr uint32_t none = 0xFFFFFFFF;
 
-  Program &program;
-  ImportContext &context;
   uint32_t microbatches = 0, stages = 0;
-  std::vector<uint32_t> firstRow; ///< Of each stage: its first compute action.
+  std::vector<uint32_t>
+      firstRow{}; ///< Of each stage: its first compute action.
 };
 
 } // namespace
 
 bool ppcc::inferPlacement(Program &program, bool severalPipes,
                           ImportContext &context) {
-  return Inference(program, context).run(severalPipes);
+  return Inference{program, context}.run(severalPipes);
 }

@@ -3,10 +3,7 @@
 // The grammar is that of torch.distributed.pipelining's `_Action.from_str` and
 // of Python's csv; where those let a mistake pass, it is reported here.
 #include "Cells.h"
-#include "Importers.h"
-#include "Placement.h"
 
-#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/IR/Location.h"
 
 using namespace ppcc;
@@ -24,12 +21,10 @@ constexpr ForeignWord foreignWords[] = {
 /// What the file must hold beside compute actions.
 enum class Messages { Either, Required, Forbidden };
 
-class CsvReader {
-public:
-  explicit CsvReader(ImportContext &context)
-      : context(context),
-        cells(context, {/*peers=*/false, "OVERLAP_F_B", foreignWords,
-                        /*calls=*/true}) {}
+struct CsvReader {
+  ImportContext &context;
+  CellReader cells{
+      context, {/*peers=*/false, "OVERLAP_F_B", foreignWords, /*calls=*/true}};
 
   std::optional<Program> read(Messages messages) {
     size_t errorsBefore = context.diags.errorCount();
@@ -52,7 +47,6 @@ public:
     return std::move(cells.program);
   }
 
-private:
   void readLines() {
     cells.forEachLine([&](uint32_t number, StringRef line) {
       line.consume_back("\r");
@@ -128,9 +122,7 @@ private:
                              : fmt::format("{}", cells.dropped - 1));
   }
 
-  ImportContext &context;
-  CellReader cells;
-  StringRef firstEmpty;
+  StringRef firstEmpty{};
   size_t emptyCells = 0;
   uint32_t rankOfEmpty = 0;
 };
@@ -143,13 +135,13 @@ bool ppcc::beginsCsv(StringRef text) {
 }
 
 std::optional<Program> ppcc::importCsv(ImportContext &context) {
-  return CsvReader(context).read(Messages::Either);
+  return CsvReader{context}.read(Messages::Either);
 }
 
 std::optional<Program> ppcc::importTorchCsv(ImportContext &context) {
-  return CsvReader(context).read(Messages::Required);
+  return CsvReader{context}.read(Messages::Required);
 }
 
 std::optional<Program> ppcc::importTorchCsvCompute(ImportContext &context) {
-  return CsvReader(context).read(Messages::Forbidden);
+  return CsvReader{context}.read(Messages::Forbidden);
 }

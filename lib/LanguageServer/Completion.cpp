@@ -1,7 +1,6 @@
 // What helps to write a schedule: completion and signatures.
 #include "Server.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
-#include "ppcc/Editor/Words.h"
 
 #include "llvm/ADT/StringSet.h"
 

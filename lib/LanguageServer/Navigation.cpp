@@ -1,7 +1,6 @@
 // Where names are declared and used, and what they are.
 #include "Server.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
-#include "ppcc/Editor/Words.h"
 #include "ppcc/Parse/Parser.h"
 
 using namespace ppcc;

@@ -1,11 +1,74 @@
 // The language server: what it keeps, and what it can be asked.
 #pragma once
 
-#include "MessageReader.h"
-#include "Params.h"
+#include "Analysis.h"
 #include "ppcc/Support/Subprocess.h"
 
 namespace ppcc::lsp {
+
+class MessageReader {
+public:
+  /// The next message that has come whole. Null for one that is no JSON: of the
+  /// right length, so that the next may be good.
+  std::optional<llvm::json::Value> take();
+  /// Reads what has come; waits for it when nothing has.
+  void fill();
+  /// At the end of the input, and where what came is no message.
+  bool isAtEnd() const { return ended; }
+
+private:
+  static constexpr size_t maxBytes = size_t(64) << 20;
+
+  std::string bytes;
+  size_t begin = 0; ///< Of what was not taken.
+  bool ended = false;
+};
+
+/// A text that is open.
+struct Document {
+  std::string uri, path;
+  TextPtr text;
+  int64_t version = 0;
+  std::unique_ptr<Analysis> analysis; ///< Made when it is asked for.
+  /// What its last compilation gave: of which version, and values by the bytes
+  /// where names are declared.
+  int64_t compiledVersion = -1;
+  llvm::json::Object values;
+  int64_t chunks = 0;
+  llvm::json::Array published;
+  bool isSaved = false; ///< To be compiled as the command line does.
+};
+
+/// The part of a message that is an object; an empty one for none.
+const llvm::json::Object &objectIn(const llvm::json::Object &message,
+                                   StringRef key);
+
+struct DocumentParams {
+  DocumentParams(Document &document, const llvm::json::Object &)
+      : document(document) {}
+  Document &document;
+};
+struct PositionParams : DocumentParams {
+  PositionParams(Document &document, const llvm::json::Object &params)
+      : DocumentParams(document, params),
+        offset(document.text->offset(params.getObject("position"))) {}
+  size_t offset;
+};
+struct RenameParams : PositionParams {
+  RenameParams(Document &document, const llvm::json::Object &params)
+      : PositionParams(document, params),
+        newName(params.getString("newName").value_or("")) {}
+  std::string newName;
+};
+struct RangeParams : DocumentParams {
+  RangeParams(Document &document, const llvm::json::Object &params)
+      : DocumentParams(document, params),
+        begin(document.text->offset(
+            objectIn(params, "range").getObject("start"))),
+        end(document.text->offset(objectIn(params, "range").getObject("end"))) {
+  }
+  size_t begin, end;
+};
 
 class CompletionList;
 
@@ -108,5 +171,4 @@ private:
   std::vector<std::string> settings;
   bool isShutDown = false;
 };
-
 } // namespace ppcc::lsp

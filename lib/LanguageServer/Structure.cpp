@@ -1,7 +1,5 @@
 // What a text looks like: its outline, folds, colors and style.
 #include "Server.h"
-#include "ppcc/Editor/Format.h"
-#include "ppcc/Editor/Words.h"
 
 using namespace ppcc;
 using namespace ppcc::lsp;

@@ -1,4 +1,4 @@
-#include "Text.h"
+#include "Analysis.h"
 
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Support/Uri.h"

@@ -1,6 +1,5 @@
 // Evaluates costs.
 #include "Instantiate.h"
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 

@@ -1,6 +1,5 @@
 // Makes the graphs of stages from those of layers.
 #include "Layers.h"
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/IR/HeadChecks.h"
 
 using namespace ppcc;

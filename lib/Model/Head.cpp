@@ -1,9 +1,7 @@
 // Binds parameters, and evaluates the head of a schedule up to its pipes.
 #include "Instantiate.h"
 
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/IR/Program.h"
-#include "ppcc/Support/Suggest.h"
 
 #include "llvm/ADT/MapVector.h"
 

@@ -1,8 +1,6 @@
 // Binds parameters and evaluates the header of a schedule.
-#include "Instantiate.h"
 
 #include "Layers.h"
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 
 #include "llvm/Support/SaveAndRestore.h"

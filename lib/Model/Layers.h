@@ -3,7 +3,6 @@
 #pragma once
 
 #include "Instantiate.h"
-#include "ppcc/IR/Tensors.h"
 
 namespace ppcc::sema {
 

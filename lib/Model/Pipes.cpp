@@ -1,7 +1,6 @@
 // Evaluates where stages are, what connects them, and their microbatches.
 #include "Instantiate.h"
 
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/HeadChecks.h"
 

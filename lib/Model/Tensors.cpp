@@ -1,6 +1,5 @@
 // Finds out what the edges between stages carry.
 #include "Layers.h"
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/IR/HeadChecks.h"
 

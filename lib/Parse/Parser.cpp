@@ -7,7 +7,6 @@
 #include "Lexing.h"
 #include "ScheduleLexer.h"
 #include "ScheduleParser.h"
-#include "SyntaxErrors.h"
 
 #include "llvm/Support/ConvertUTF.h"
 

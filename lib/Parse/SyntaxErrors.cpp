@@ -1,10 +1,9 @@
-#include "SyntaxErrors.h"
+#include "Lexing.h"
 
 #include "ScheduleLexer.h"
 #include "ScheduleParser.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/Parse/Parser.h"
-#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 using antlr4::Token;

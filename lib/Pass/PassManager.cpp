@@ -1,6 +1,6 @@
 // Runs passes one after another.
-#include "ppcc/Pass/PassManager.h"
 #include "ppcc/Basic/Diagnostics/Pass.h"
+#include "ppcc/Pass/Pass.h"
 
 #include "ppcc/IR/Loops.h"
 

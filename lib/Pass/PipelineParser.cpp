@@ -1,6 +1,6 @@
 // Pipelines as text: `verify,inject-comm{order=sweep},verify`.
-#include "ppcc/Pass/PipelineParser.h"
 #include "ppcc/Basic/Diagnostics/Pass.h"
+#include "ppcc/Pass/PassRegistry.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;

@@ -14,8 +14,8 @@
 //   start 2 j + 2 r and of the end 2 j + 2 r + 1. They grow by 1 from start to
 //   end, from end of j - 1 to start of j on a rank, and from end on rank 0 to
 //   start on rank 1. Times j + r show the exact makespan n + 2.
-#include "ppcc/Proof/Checker.h"
 
+#include "ppcc/Proof/Checker.h"
 #include "Declared.h"
 
 using namespace ppcc;

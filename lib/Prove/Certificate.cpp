@@ -1,5 +1,5 @@
 // Claims what the checker agrees with, and writes it.
-#include "ppcc/Prove/Certificate.h"
+#include "ppcc/Prove/Prove.h"
 
 #include "ppcc/Proof/TemplateJson.h"
 

@@ -1,9 +1,6 @@
 #include "Evidence.h"
 
 #include "Fit.h"
-#include "Model.h"
-
-#include "ppcc/Analysis/Run/Simulation.h"
 
 using namespace ppcc;
 

@@ -1,8 +1,7 @@
-#include "InstanceCompiler.h"
+#include "Evidence.h"
 
 #include "Fit.h"
 
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

@@ -1,8 +1,8 @@
-#include "Metrics.h"
+#include "Evidence.h"
 
 #include "Fit.h"
-#include "ppcc/Analysis/Report/Activations.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
+#include "ppcc/Analysis/Report/PeakUsage.h"
 
 using namespace ppcc;
 using family::Family;

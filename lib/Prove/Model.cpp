@@ -1,4 +1,4 @@
-#include "Model.h"
+#include "Evidence.h"
 
 #include "ppcc/Analysis/Report/MemoryCurve.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ppcc/Proof/Checker.h"
-#include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Transforms/Passes.h"
 
 namespace ppcc {
 

@@ -1,23 +1,12 @@
 // Divides the numbers of microbatches into ranges about which one thing can be
 // proven, or that are small enough to look at each number.
-#include "ppcc/Prove/Prove.h"
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 
-#include "Evidence.h"
-#include "Metrics.h"
-#include "Model.h"
 #include "Ranges.h"
 #include "TemplateProver.h"
-#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
-#include "ppcc/Compiler/CommPolicy.h"
-#include "ppcc/Expand/Expand.h"
-#include "ppcc/Family/SymbolicExpand.h"
-#include "ppcc/Prove/Request.h"
 #include "ppcc/Support/CheckedInt.h"
-#include "ppcc/Support/Suggest.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

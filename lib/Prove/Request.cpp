@@ -1,4 +1,4 @@
-#include "ppcc/Prove/Request.h"
+#include "ppcc/Prove/Prove.h"
 
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Prove.h"

@@ -16,7 +16,6 @@
 // checker confirms or refutes that for every M.
 #include "TemplateProver.h"
 
-#include "Metrics.h"
 #include "PlacementProof.h"
 
 #include "ppcc/Proof/Domain.h"

@@ -4,8 +4,6 @@
 #include "Evidence.h"
 #include "Fit.h"
 
-#include "ppcc/Family/SymbolicExpand.h"
-
 namespace ppcc {
 
 /// A family whose template is known, and its programs of n = 1 and 2, without

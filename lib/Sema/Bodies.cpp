@@ -1,5 +1,4 @@
-#include "Bodies.h"
-#include "ppcc/Basic/Diagnostics/Sema.h"
+#include "Checks.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;

@@ -1,11 +1,24 @@
 // The parts of the check, a file each.
 #pragma once
 
-#include "Bodies.h"
 #include "ExprCheck.h"
-#include "ppcc/Basic/Diagnostics/Sema.h"
 
 namespace ppcc::sema {
+
+enum class BodyKind : uint8_t {
+#define BODY(Body, Name) Body,
+#include "Bodies.def"
+};
+
+/// `a layer`
+StringRef nameOf(BodyKind body);
+
+/// Whether the statement can stand in the body, apart from declarations.
+bool holds(BodyKind body, ast::StmtKind statement);
+
+/// Reports a statement that the body cannot hold, and what it can.
+void reportMisplaced(const ast::Stmt *statement, BodyKind body,
+                     DiagnosticEngine &diags);
 
 // ---- HeadCheck.cpp ----
 
@@ -98,5 +111,27 @@ void checkBlock(const ast::BlockItem *item, ExprChecker &exprs);
 void checkBody(ast::Body statements, BodyKind of, ExprChecker &exprs);
 void checkStatement(const ast::Stmt *statement, BodyKind of,
                     ExprChecker &exprs);
+
+/// The settings of one section.
+class SettingNames {
+public:
+  SettingNames(StringRef section, DiagnosticEngine &diags)
+      : section(section), diags(diags) {}
+
+  /// The number of a setting; nothing, and a report, when there is none.
+  std::optional<size_t> find(ArrayRef<StringRef> names,
+                             const ast::Identifier &name);
+  /// Reports `key` when it has come before.
+  void once(StringRef key, SourceRange range);
+
+private:
+  StringRef section;
+  DiagnosticEngine &diags;
+  StringMap<SourceRange> seen;
+};
+
+/// Checks names and values, and that no setting of `comm` stands twice.
+void checkComm(const ast::CommItem &item, const CommWords &words,
+               DiagnosticEngine &diags);
 
 } // namespace ppcc::sema

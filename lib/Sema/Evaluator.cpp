@@ -1,6 +1,5 @@
 #include "ppcc/Sema/Evaluator.h"
 
-#include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Support/CheckedInt.h"
 
 using namespace ppcc;

@@ -1,8 +1,6 @@
 #include "ExprCheck.h"
 
-#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
-#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "SymbolTable.h"
-#include "ppcc/Support/Suggest.h"
 
 namespace ppcc::sema {
 

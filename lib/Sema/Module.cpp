@@ -1,7 +1,6 @@
 // What types and expressions are called, and which schedule is meant.
 #include "ppcc/Sema/Module.h"
 #include "ppcc/Basic/Diagnostics/Sema.h"
-#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;

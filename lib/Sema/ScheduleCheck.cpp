@@ -1,6 +1,5 @@
 // Checks schedules.
 #include "Checks.h"
-#include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 
 using namespace ppcc;

@@ -1,6 +1,5 @@
 // Checks models and clusters.
 #include "Checks.h"
-#include "Settings.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
 #include "ppcc/IR/Tensors.h"

@@ -1,9 +1,7 @@
 // Checks the settings of `comm { }`.
-#include "Settings.h"
+#include "Checks.h"
 
-#include "ppcc/Basic/Diagnostics/Sema.h"
 #include "ppcc/Basic/Diagnostics/Syntax.h"
-#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 using namespace ppcc::sema;

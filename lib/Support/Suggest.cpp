@@ -1,7 +1,5 @@
 #include "ppcc/Support/Suggest.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace ppcc;
 
 /// A longer name is nobody's; the distance takes the product of two lengths.

@@ -6,7 +6,7 @@
 #include "ppcc/Analysis/Run/Inboxes.h"
 #include "ppcc/Analysis/Run/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
-#include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Transforms/Passes.h"
 
 namespace ppcc {
 
@@ -84,5 +84,15 @@ using PlanMessages = bool(CommPlan &plan);
 
 inline constexpr PlanMessages *noPlan = nullptr;
 PlanMessages planReadyTime, planSweep, planLate;
+
+/// Puts what `place` makes of a program, with its messages, in its place.
+///
+/// `place` does not see the rows that must stand after a message of their
+/// stage, by a rule of their kind. Each comes back after the last message that
+/// it follows; at the end of its rank where there is none, for Verify to
+/// report. O(actions).
+PassResult placeAroundFollowers(
+    Program &program,
+    function_ref<std::optional<Program>(const Program &)> place);
 
 } // namespace ppcc

@@ -1,5 +1,5 @@
 // Actions that follow messages, which are placed once those are.
-#include "Followers.h"
+#include "CommPlan.h"
 
 using namespace ppcc;
 

@@ -1,11 +1,7 @@
 // Posts neighbouring sends and receives together.
-#include "ppcc/Transforms/FuseComm.h"
 
-#include "Followers.h"
+#include "CommPlan.h"
 #include "Fuse.h"
-
-#include "ppcc/IR/Calls.h"
-#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 
@@ -13,7 +9,6 @@ static constexpr FusionInfo table[] = {
 #define FUSION(Name, Text, Fuse, Places, Summary)                              \
   {Fusion::Name, Text, Places, Summary, Fuse},
 #include "ppcc/Transforms/Fusions.def"
-#undef FUSION
 };
 
 ArrayRef<FusionInfo> ppcc::fusions() { return table; }

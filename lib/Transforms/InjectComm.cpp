@@ -11,21 +11,18 @@
 // Invariant: a message has one send, on the rank of its producer, and one
 // receive, on the rank of its consumer. Compute actions keep their order.
 // Actions that must follow a message are removed before planning, and inserted
-// again right after it (Followers.h).
+// again right after it (CommPlan.h).
 // Cost: the planners are linear in actions and messages, but for a logarithm of
 // the ranks. `best` adds one simulation for each order and transport, and
 // rejects programs with more than maxActionsForBest actions.
 // Example: P = 2, M = 1; all planners agree:
 //   rank 0: 0F0 0B0  ->  0F0 0SEND_F0 0RECV_B0 0B0
 //   rank 1: 1F0 1B0  ->  1RECV_F0 1F0 1B0 1SEND_B0
-#include "ppcc/Transforms/InjectComm.h"
 
 #include "CommPlan.h"
-#include "Followers.h"
 
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Basic/Diagnostics/Transforms.h"
-#include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
 
@@ -37,7 +34,6 @@ static constexpr CommOrderInfo orders[] = {
 #define COMM_ORDER(Name, Text, Plan, RespectsPrefetch, Summary)                \
   {CommOrder::Name, Text, Summary, Plan, RespectsPrefetch},
 #include "ppcc/Transforms/CommOrders.def"
-#undef COMM_ORDER
 };
 
 ArrayRef<CommOrderInfo> ppcc::commOrders() { return orders; }

@@ -4,8 +4,6 @@
 #include "Fuse.h"
 #include "ppcc/Analysis/Analyses.h"
 
-#include "ppcc/IR/Calls.h"
-
 using namespace ppcc;
 
 namespace {

@@ -1,7 +1,7 @@
 // Lists the ranks that exchange messages in an order in which all can connect.
-#include "ppcc/Transforms/Preconnect.h"
+#include "ppcc/Transforms/Passes.h"
 
-#include "ppcc/Analysis/Index/RankPairs.h"
+#include "ppcc/Analysis/Index/MessageIndex.h"
 
 using namespace ppcc;
 

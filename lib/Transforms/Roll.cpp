@@ -13,7 +13,7 @@
 // The step into the first row does not matter, so the repeat begins at 0F0:
 //   loop of 0F0 0B0: 3 iterations, advance 1.
 // Two iterations would save 2 rows, the price of a loop, and stay unrolled.
-#include "ppcc/Transforms/Roll.h"
+#include "ppcc/Transforms/Passes.h"
 
 #include "ppcc/Analysis/Report/PeakUsage.h"
 #include "ppcc/IR/Loops.h"

@@ -1,7 +1,6 @@
 // Checks that no more receives of an edge wait for their readers than asked
 // for.
 #include "ProgramCheck.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

@@ -1,8 +1,6 @@
 // Checks that all members of a collective join it, in one order on every rank.
 #include "ProgramCheck.h"
 #include "ppcc/Analysis/Run/EventGraph.h"
-#include "ppcc/Analysis/Run/WaitCycle.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Collective.h"
 #include "ppcc/Verify/Passes.h"
 

@@ -1,7 +1,6 @@
 // Checks that each edge between ranks has one send and one receive a
 // microbatch, in place.
 #include "ProgramCheck.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

@@ -1,6 +1,5 @@
 // Checks that each stage does its work exactly once for each microbatch.
 #include "ProgramCheck.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

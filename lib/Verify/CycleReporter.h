@@ -3,7 +3,6 @@
 
 #include "ProgramCheck.h"
 #include "ppcc/Analysis/Run/EventGraph.h"
-#include "ppcc/Analysis/Run/WaitCycle.h"
 
 namespace ppcc {
 

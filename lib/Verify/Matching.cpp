@@ -1,9 +1,7 @@
 // Checks that two ranks send and receive the messages between them in one
 // order.
-#include "Matching.h"
 
 #include "ProgramCheck.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/IR/Calls.h"
 #include "ppcc/Verify/Passes.h"
 

@@ -1,7 +1,7 @@
 // Checks that no rank holds more memory than it may.
 #include "ProgramCheck.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
-#include "ppcc/Analysis/Run/WaitCycle.h"
+#include "ppcc/Analysis/Run/EventGraph.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Verify/Passes.h"
 

@@ -2,7 +2,6 @@
 // moves what is restored later.
 #include "ProgramCheck.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

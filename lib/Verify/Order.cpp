@@ -2,7 +2,6 @@
 // it needs.
 #include "ProgramCheck.h"
 #include "ppcc/Analysis/Index/Dependences.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

@@ -1,6 +1,5 @@
 // Checks that each action is on the rank that hosts its stage.
 #include "ProgramCheck.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

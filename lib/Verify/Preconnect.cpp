@@ -1,8 +1,6 @@
 // Checks that `preconnect`, where a program has it, names all ranks that
 // exchange messages.
 #include "ProgramCheck.h"
-#include "ppcc/Analysis/Index/RankPairs.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

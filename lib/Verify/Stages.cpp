@@ -1,6 +1,5 @@
 // Checks that no stage stands apart from the others of its pipe.
 #include "ProgramCheck.h"
-#include "ppcc/Basic/Diagnostics/Verify.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

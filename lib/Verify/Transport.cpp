@@ -10,9 +10,7 @@
 // Example, on `rendezvous`: rank 0 posts 0SEND_F1, then 0RECV_B0, rank 1 posts
 // 1SEND_B0, then 1RECV_F1. Each send waits until the peer starts its receive,
 // and each receive is queued behind a send: a cycle of four waits.
-#include "ppcc/IR/Transport.h"
 #include "CycleReporter.h"
-#include "Matching.h"
 #include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;

@@ -5,9 +5,9 @@
 #include <Python.h>
 
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Basic/RegularFiles.h"
+#include "ppcc/Basic/Source.h"
 #include "ppcc/Driver/Driver.h"
-#include "ppcc/Emit/Digest.h"
+#include "ppcc/Emit/Emitter.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -2,7 +2,7 @@
 // chunks: 512 M compute actions.
 #include "ppcc/Analysis/Run/Simulation.h"
 #include "ppcc/Compiler/Compiler.h"
-#include "ppcc/Transforms/Preconnect.h"
+#include "ppcc/Transforms/Passes.h"
 
 #include <benchmark/benchmark.h>
 

@@ -3,20 +3,17 @@
 // that are kept. test/fuzz/README.md.
 #include "Mutator.h"
 
-#include "ppcc/Compiler/PassRegistry.h"
+#include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Driver/Driver.h"
-#include "ppcc/Editor/Format.h"
-#include "ppcc/Editor/SymbolIndex.h"
-#include "ppcc/Emit/Digest.h"
+#include "ppcc/Editor/Editor.h"
+#include "ppcc/Emit/Emitter.h"
 #include "ppcc/IR/Loops.h"
-#include "ppcc/Import/CostsFile.h"
-#include "ppcc/Import/Families.h"
-#include "ppcc/Pass/PipelineParser.h"
-#include "ppcc/Prove/Certificate.h"
-#include "ppcc/Prove/Families.h"
+#include "ppcc/Import/Importer.h"
+#include "ppcc/Pass/PassRegistry.h"
+#include "ppcc/Prove/Prove.h"
 #include "ppcc/Runtime/Digest.h"
 #include "ppcc/Runtime/Json.h"
-#include "ppcc/Transforms/Roll.h"
+#include "ppcc/Transforms/Passes.h"
 
 #include "llvm/Support/xxhash.h"
 

@@ -1,8 +1,7 @@
 // Changes inputs by tokens, and schedules by sentences of the grammar.
 #include "Mutator.h"
 
-#include "ppcc/Editor/Tokens.h"
-#include "ppcc/Editor/Words.h"
+#include "ppcc/Editor/Editor.h"
 
 #include <fstream>
 #include <iterator>

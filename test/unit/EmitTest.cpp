@@ -1,6 +1,6 @@
 // What formats cannot express, and PyTorch's own order of gradient reductions.
 #include "Conformance.h"
-#include "ppcc/Emit/Digest.h"
+#include "ppcc/Emit/Emitter.h"
 #include "ppcc/IR/Loops.h"
 
 #include <random>

@@ -1,6 +1,6 @@
 // What is shown of all ranks and microbatches, and what is not any more when a
 // number of it is another.
-#include "ppcc/EveryP/CertificateSearch.h"
+#include "ppcc/EveryP/Certificate.h"
 
 #include <gtest/gtest.h>
 

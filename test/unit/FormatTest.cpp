@@ -1,7 +1,6 @@
 // The style of schedules: nothing is lost, and what is in it stays.
-#include "ppcc/Editor/Format.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
-#include "ppcc/Editor/Tokens.h"
+#include "ppcc/Editor/Editor.h"
 
 #include <gtest/gtest.h>
 

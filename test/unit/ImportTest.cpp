@@ -3,7 +3,7 @@
 
 #include "ppcc/Compiler/Compiler.h"
 #include "ppcc/Import/Importer.h"
-#include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Pass/PassRegistry.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -1,7 +1,7 @@
 // inject-comm against the lists that PyTorch and d9d make, and at its limits.
 #include "Conformance.h"
 
-#include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Transforms/Passes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Programs with messages.
 #pragma once
 
-#include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Transforms/Passes.h"
 
 #include <gtest/gtest.h>
 

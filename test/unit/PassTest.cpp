@@ -1,6 +1,6 @@
 // The pass manager: what runs, what is forgotten, who is blamed.
-#include "ppcc/Compiler/PassRegistry.h"
-#include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Compiler/CommPolicy.h"
+#include "ppcc/Pass/PassRegistry.h"
 
 #include "llvm/Support/raw_ostream.h"
 

@@ -1,5 +1,5 @@
 // The order in which ranks connect.
-#include "ppcc/Transforms/Preconnect.h"
+#include "ppcc/Transforms/Passes.h"
 
 #include <gtest/gtest.h>
 

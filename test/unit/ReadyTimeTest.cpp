@@ -3,7 +3,7 @@
 #include "RandomProgram.h"
 #include "Rows.h"
 
-#include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Transforms/Passes.h"
 
 #include <gtest/gtest.h>
 

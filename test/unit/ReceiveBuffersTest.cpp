@@ -5,7 +5,7 @@
 
 #include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Analysis/Report/ReceiveBuffers.h"
-#include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Transforms/Passes.h"
 
 #include <gtest/gtest.h>
 

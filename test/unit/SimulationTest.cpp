@@ -4,8 +4,8 @@
 #include "RandomProgram.h"
 #include "Rows.h"
 
-#include "ppcc/Analysis/Report/Bubbles.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
+#include "ppcc/Analysis/Report/Report.h"
 
 #include <gtest/gtest.h>
 

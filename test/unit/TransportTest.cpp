@@ -3,7 +3,7 @@
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Compiler/Compiler.h"
 #include "ppcc/IR/Text.h"
-#include "ppcc/Pass/PipelineParser.h"
+#include "ppcc/Pass/PassRegistry.h"
 
 #include "llvm/ADT/STLExtras.h"
 

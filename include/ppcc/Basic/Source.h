@@ -1,7 +1,8 @@
-// Source files, and places in them.
+// Source files, places in them, and the files of this machine that have an end.
 #pragma once
 
 #include "ppcc/Support/LLVM.h"
+
 #include "llvm/ADT/IntrusiveRefCntPtr.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -145,5 +146,13 @@ private:
   StringMap<uint32_t> byName;
   uint64_t nextBase = 1;
 };
+
+/// The real file system without pipes, devices and sockets, which may block or
+/// have no end: opening one is an error, also when it takes the place of a file
+/// meanwhile.
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> regularFiles();
+
+/// What is said of them.
+inline constexpr StringRef notRegularMessage = "it is not a regular file";
 
 } // namespace ppcc

@@ -4,9 +4,9 @@
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Model/Instance.h"
-#include "ppcc/Pass/PassManager.h"
-#include "ppcc/Transforms/FuseComm.h"
-#include "ppcc/Transforms/InjectComm.h"
+#include "ppcc/Pass/Pass.h"
+#include "ppcc/Pass/PassRegistry.h"
+#include "ppcc/Transforms/Passes.h"
 
 namespace ppcc {
 
@@ -59,5 +59,8 @@ std::optional<CommPolicy> decideComm(const CommRequest &request,
                                      const sema::Selection *selection,
                                      const Program &program,
                                      DiagnosticEngine &diags);
+
+/// A registry with all passes of Passes.def.
+PassRegistry makePassRegistry();
 
 } // namespace ppcc

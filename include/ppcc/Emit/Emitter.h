@@ -118,4 +118,8 @@ ArrayRef<Emitter> emitters();
 /// The format called `name`, or null.
 const Emitter *findEmitter(StringRef name);
 
+/// As docs/program-format.md describes it, in hexadecimal digits; the same
+/// whether loops are written out. O(rows).
+std::string digestOf(const Program &program);
+
 } // namespace ppcc

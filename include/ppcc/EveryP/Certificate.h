@@ -1,4 +1,5 @@
-// Checks what is claimed of statements, for all P and M of their region.
+// Looks for what shows a claim about statements, for all P and M of their
+// region, and checks it.
 #pragma once
 
 #include "ppcc/EveryP/Statements.h"
@@ -93,5 +94,18 @@ struct Certificate {
 /// all work is done once, and the makespan is the one that is claimed.
 std::string faultOf(const Statements &statements,
                     const Certificate &certificate);
+
+/// What was found of the statements of a region.
+struct SearchResult {
+  std::optional<Certificate> certificate; ///< Nothing where none was found,
+  std::string why;                        ///< with the reason.
+  /// Natural on one side of a line where the makespan is another on each.
+  std::optional<Form> splitLine;
+};
+
+/// Searches for a certificate, with an exact makespan where `isTimed`. What it
+/// gives has been checked. Only where it `maySplit` it gives a line instead.
+SearchResult findCertificate(const Statements &statements, bool isTimed,
+                             bool maySplit);
 
 } // namespace ppcc::every

@@ -8,16 +8,7 @@ namespace ppcc::every {
 
 /// What a form speaks of: numbers that P and M are made of, the rank and the
 /// iteration of a loop, and those of another action.
-enum Dim : unsigned {
-  One,
-  P,
-  M,
-  Rank,
-  Iteration,
-  OtherRank,
-  OtherIteration,
-  numDims
-};
+enum Dim { One, P, M, Rank, Iteration, OtherRank, OtherIteration, numDims };
 
 /// A sum of multiples of these, with whole coefficients. Throws
 /// std::overflow_error for what does not fit.

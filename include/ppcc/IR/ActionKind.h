@@ -149,7 +149,6 @@ namespace kind {
 enum : uint32_t {
 #define KIND(Name, Letters, Class, Defines, Needs) Name,
 #include "ppcc/IR/ActionKind.def"
-#undef KIND
 };
 } // namespace kind
 

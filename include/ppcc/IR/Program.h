@@ -2,10 +2,40 @@
 // every emitter prints.
 #pragma once
 
-#include "ppcc/IR/AnalysisCache.h"
 #include "ppcc/IR/Head.h"
 
+#include <typeindex>
+
 namespace ppcc {
+
+/// Values by type and name, each made when it is first asked for. They speak of
+/// the object that holds them as it stands: who changes it clears them, and a
+/// copy begins without. Not for several threads at once.
+class AnalysisCache {
+public:
+  AnalysisCache() = default;
+  AnalysisCache(const AnalysisCache &) noexcept {}
+  AnalysisCache(AnalysisCache &&other) noexcept { other.clear(); }
+  AnalysisCache &operator=(AnalysisCache) noexcept {
+    clear();
+    return *this;
+  }
+
+  /// The value of this type and name, else what `make` gives.
+  template <class Make>
+  const std::invoke_result_t<Make> &get(const std::string &name, Make make) {
+    using Value = std::invoke_result_t<Make>;
+    std::shared_ptr<void> &value = values[{typeid(Value), name}];
+    if (!value)
+      value = std::shared_ptr<Value>(new Value(make()));
+    return *static_cast<const Value *>(value.get());
+  }
+  void clear() { values.clear(); }
+
+private:
+  std::map<std::pair<std::type_index, std::string>, std::shared_ptr<void>>
+      values;
+};
 
 /// Two ranks, the smaller first.
 struct RankPair {
@@ -164,5 +194,4 @@ inline std::string cell(const Program &program, ActionId row) {
 }
 void appendCell(const Program &program, const Action &action,
                 SmallVectorImpl<char> &out);
-
 } // namespace ppcc

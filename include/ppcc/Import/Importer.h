@@ -3,6 +3,7 @@
 
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Program.h"
+#include "ppcc/Proof/ParametricProgram.h"
 
 namespace ppcc {
 
@@ -61,5 +62,17 @@ bool isFamilyFile(uint32_t file, SourceManager &sources);
 /// those that the file names, else that of their cell.
 std::optional<Program> importProgram(const Importer &importer,
                                      ImportContext &context);
+
+/// Reads the JSON object `text`, a part of `file`, into the costs of `head`;
+/// what it says overrides what was there. False after reports of all that is
+/// wrong with it. O(bytes + stages * settings).
+bool readCosts(StringRef text, uint32_t file, SourceManager &sources,
+               DiagnosticEngine &diags, Head &head);
+
+/// The program of the value that the context's options give the parameter.
+std::optional<Program> importFamilies(ImportContext &context);
+
+/// All of them: what the file says, which nobody has proven.
+std::optional<proof::ParametricProgram> readFamilies(ImportContext &context);
 
 } // namespace ppcc

@@ -1,4 +1,5 @@
-// The passes that pipelines can name.
+// The passes that pipelines can name, and pipelines as text:
+// `verify,inject-comm{order=sweep},verify`.
 #pragma once
 
 #include "ppcc/Pass/PassOptions.h"
@@ -45,5 +46,16 @@ public:
 private:
   std::deque<Entry> entries; ///< Which stay where they are.
 };
+
+/// The pipeline that `text` describes, or reports, at places in a buffer called
+/// `<passes>`, all that is wrong with it. An empty text is an empty pipeline.
+std::optional<Pipeline> parsePipeline(StringRef text,
+                                      const PassRegistry &registry,
+                                      SourceManager &sources,
+                                      DiagnosticEngine &diags);
+
+/// Appends the pass called `name`, with its default options, or the passes of
+/// that alias.
+void append(StringRef name, const PassRegistry &registry, Pipeline &pipeline);
 
 } // namespace ppcc

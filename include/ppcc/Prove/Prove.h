@@ -1,4 +1,5 @@
-// Judges a schedule for every number of microbatches.
+// Judges a schedule for every number of microbatches; what follows from that:
+// certificates, and programs of many microbatches.
 #pragma once
 
 #include "ppcc/Compiler/Compiler.h"
@@ -69,5 +70,51 @@ struct Proof {
 /// `usageError` then says.
 std::optional<Proof> prove(const ProveRequest &request, Session &session,
                            std::string &usageError);
+
+/// What is claimed, as far as the checker agrees with it: the rest is not
+/// claimed.
+proof::Certificate certificateOf(const Proof &proof, StringRef free,
+                                 const SourceManager &sources);
+
+/// Writes it as docs/every-m.md describes it.
+void writeCertificate(const proof::Certificate &certificate, raw_ostream &out);
+
+/// The programs of a proof with evidence; `free` is its parameter. Nothing
+/// after a report that some number that is admitted, and not wrong, has none.
+std::optional<proof::ParametricProgram>
+familiesOf(const Proof &proof, StringRef free, Session &session);
+
+/// Programs of one family.
+struct ProgramFamily {
+  Compiled sample; ///< The one of n = 1, compiled as any.
+  std::shared_ptr<const proof::ResidueFamily> programs;
+  int64_t n = 0; ///< That which was asked for.
+
+  /// The program of n; nothing where it has more than `maxActions`.
+  std::optional<Program> at(int64_t n, uint64_t maxActions) const;
+  /// Makes the sample that which was asked for, with loops, and what is known
+  /// of all of its actions, from two smaller ones and checked against the
+  /// family; no other is laid out. False where that is no gain, or loops do not
+  /// grow evenly; the smaller ones have at most `maxActions`.
+  bool roll(uint64_t maxActions);
+};
+
+/// The family of a request for a large M, when it is proven; nothing, and no
+/// report, where it is not, or would take longer than to compile.
+std::optional<ProgramFamily> familyFor(const Request &request,
+                                       Session &session);
+
+/// A schedule, its free parameters, and a proof without ranges.
+struct ParsedRequest {
+  Compiled compiled; ///< As far as it is checked.
+  SmallVector<uint32_t, 2> free;
+  Proof proof;
+};
+
+/// Of one free parameter, or several with commas. Nothing after a report, or
+/// where the request is misused, which `usageError` then says.
+std::optional<ParsedRequest> readRequest(const ProveRequest &request,
+                                         Session &session,
+                                         std::string &usageError);
 
 } // namespace ppcc

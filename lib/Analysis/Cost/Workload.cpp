@@ -1,5 +1,5 @@
 // What a placement asks of its ranks.
-#include "ppcc/Analysis/Cost/Workload.h"
+#include "ppcc/Analysis/Cost/ResourceBound.h"
 
 using namespace ppcc;
 

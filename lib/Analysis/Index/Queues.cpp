@@ -1,4 +1,4 @@
-#include "ppcc/Analysis/Index/Queues.h"
+#include "ppcc/Analysis/Run/EventNeeds.h"
 
 using namespace ppcc;
 

@@ -1,5 +1,5 @@
 // What declared actions wait for, what waits for them, and with whom they meet.
-#include "ppcc/Analysis/Index/RuleIndex.h"
+#include "ppcc/Analysis/Index/ProgramIndex.h"
 
 using namespace ppcc;
 

@@ -1,5 +1,5 @@
 // When ranks do nothing, and what they wait for then.
-#include "ppcc/Analysis/Report/Bubbles.h"
+#include "ppcc/Analysis/Report/Report.h"
 
 using namespace ppcc;
 

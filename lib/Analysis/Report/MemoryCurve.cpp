@@ -1,7 +1,7 @@
 // How much memory each rank holds while a program runs.
 #include "ppcc/Analysis/Report/MemoryCurve.h"
 
-#include "ppcc/Analysis/Report/Activations.h"
+#include "ppcc/Analysis/Report/PeakUsage.h"
 
 using namespace ppcc;
 

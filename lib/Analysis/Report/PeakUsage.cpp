@@ -1,8 +1,6 @@
 // Gathers what is known of all actions of a program.
 #include "ppcc/Analysis/Report/PeakUsage.h"
-
 #include "ppcc/Analysis/Analyses.h"
-#include "ppcc/Analysis/Report/Activations.h"
 #include "ppcc/IR/Loops.h"
 
 using namespace ppcc;
@@ -27,4 +25,16 @@ const PeakUsage &ppcc::peakUsage(const Program &program) {
 
 void ppcc::keep(PeakUsage facts, const Program &program) {
   program.derived.get("", [&] { return std::move(facts); });
+}
+
+uint32_t ppcc::peakActivations(const Program &program, RankId rank) {
+  int64_t held = 0, peak = 0;
+  for (RowRange item : program.items(rank)) {
+    for (ActionId row : item)
+      held += beginsActivation(program.kindOf(row));
+    peak = std::max(peak, held);
+    for (ActionId row : item)
+      held -= endsActivation(program.kindOf(row));
+  }
+  return uint32_t(peak);
 }

@@ -1,7 +1,5 @@
 #include "ppcc/Analysis/Run/EventGraph.h"
 
-#include "ppcc/Analysis/Run/WaitCycle.h"
-
 using namespace ppcc;
 
 /// Finds the row before each in its queue where that is of another unit.

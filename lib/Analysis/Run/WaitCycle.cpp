@@ -1,4 +1,4 @@
-#include "ppcc/Analysis/Run/WaitCycle.h"
+#include "ppcc/Analysis/Run/EventGraph.h"
 
 using namespace ppcc;
 

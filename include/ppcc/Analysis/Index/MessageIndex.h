@@ -1,4 +1,4 @@
-// Finds the two ends of a message in constant time.
+// Finds the two ends of a message in constant time, and which ranks talk.
 #pragma once
 
 #include "ppcc/Analysis/Index/EdgeIndex.h"
@@ -48,5 +48,10 @@ private:
 /// By lane, its receives in program order. O(actions).
 std::vector<std::vector<ActionId>>
 receivesByChannel(const Program &program, const MessageIndex &messages);
+
+/// Each two ranks between which the program sends or receives, with the first
+/// send or receive of theirs. Rows whose other end is on their own rank are
+/// passed over. O(actions).
+std::map<RankPair, ActionId> communicatingPairs(const Program &program);
 
 } // namespace ppcc

@@ -1,5 +1,5 @@
 // What is known of all actions of a program, loops counted as often as they
-// turn.
+// turn: activations, and receives under way.
 #pragma once
 
 #include "ppcc/Analysis/Index/EdgeIndex.h"
@@ -30,5 +30,22 @@ struct PeakUsage {
 const PeakUsage &peakUsage(const Program &program);
 /// Keeps what is known of a program with it.
 void keep(PeakUsage facts, const Program &program);
+
+/// Whether the action begins an activation, which it does at its start.
+inline bool beginsActivation(const KindInfo &info) {
+  return info.isCompute() && (info.defines & slot::Output);
+}
+
+/// Whether the action ends one, which it does at its end: by the gradients of
+/// the weights. In a forward-only program nothing does: forwards count until
+/// the end, as in Megatron-LM's own count.
+inline bool endsActivation(const KindInfo &info) {
+  return info.isCompute() && (info.defines & slot::WeightGrad);
+}
+
+/// The most activations that a rank has at one time. The members of a group
+/// begin theirs together, and end them together. `program` must be flat.
+/// O(actions of the rank).
+uint32_t peakActivations(const Program &program, RankId rank);
 
 } // namespace ppcc

@@ -1,4 +1,4 @@
-// Whether a program can run to its end, and what blocks it.
+// Events that wait for each other, and the shortest cycle of such waits.
 #pragma once
 
 #include "ppcc/Analysis/Run/EventRun.h"
@@ -26,7 +26,7 @@ public:
   /// All that blocks the program, sorted by unit, after a run() that gave
   /// false. The messages are paired.
   std::vector<BlockedAction> blocks();
-  /// The shortest cycle of them, as WaitCycle.h has it.
+  /// The shortest cycle of them, as shortestCycle() has it.
   std::vector<BlockedAction> shortestCycle();
 
   /// Whether a row has started, in that run.
@@ -44,5 +44,23 @@ private:
   void linkRows();
   template <class Visit> void forEachEndNeed(ActionId row, Visit visit) const;
 };
+
+/// `from` cannot go on before `to` does: numbers of ranks, or of anything else
+/// that waits.
+struct Wait {
+  uint32_t from, to;
+};
+
+/// The waits of the shortest cycle, as positions in `waits`: each ends where
+/// the next begins, the smallest `from` first. A near-shortest cycle where
+/// there are very many waits. `waits` are sorted by `from`, and everything
+/// waited for waits itself. Empty for no waits.
+std::vector<uint32_t> shortestCycle(ArrayRef<Wait> waits);
+
+/// Hops of a cycle that a message shows.
+inline constexpr size_t maxHops = 12;
+
+/// `1 and 2`, `0, 1 and 2`; of more than maxHops ranks the first ones.
+std::string rankList(ArrayRef<RankId> ranks);
 
 } // namespace ppcc

@@ -1,8 +1,9 @@
-// Places what `defer W fill { }` leaves to the compiler.
+// What follows the bodies of ranks: rules, other ends, deferred work.
 #pragma once
 
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/IR/Program.h"
+#include "ppcc/Model/Instance.h"
 #include "ppcc/Sema/Evaluator.h"
 
 namespace ppcc {
@@ -27,5 +28,20 @@ struct FillRegion {
 /// evaluator.
 bool fillDeferred(ArrayRef<FillRegion> regions, sema::Evaluator &evaluator,
                   DiagnosticEngine &diags, Program &program);
+
+/// Follows the rules of a schedule, each on what those before it left. False
+/// after reports. O(insertions * actions).
+bool applyRules(ArrayRef<sema::BoundRule> rules, const sema::Limits &limits,
+                sema::Evaluator &evaluator, const SourceManager &sources,
+                DiagnosticEngine &diags, Program &program);
+
+/// Gives each action with an end on another rank its peer, the first stage that
+/// the rank hosts of the same pipe, and that rank a row of its own: after what
+/// it has run when the action begins, with the costs that `addCosts` gives. So
+/// all lists follow one order, in which the program can run. False after
+/// reports. O(actions log ranks) where there are some.
+bool insertPeerSides(function_ref<bool(Program &)> addCosts,
+                     sema::Evaluator &evaluator, DiagnosticEngine &diags,
+                     Program &program);
 
 } // namespace ppcc

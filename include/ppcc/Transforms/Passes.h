@@ -1,18 +1,80 @@
-// Inserts a send and a receive on every edge that leaves a rank.
+// The passes of this library, the orders of messages, and the ways to post them
+// together.
 #pragma once
 
 #include "ppcc/Analysis/Run/TorchSteps.h"
-#include "ppcc/Basic/Diagnostics.h"
+#include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Transport.h"
+#include "ppcc/Pass/Pass.h"
 #include "ppcc/Pass/PassOptions.h"
 
 namespace ppcc {
+
+/// The flat `program` with loops for what repeats itself on a rank: the same
+/// kinds, stages, peers, phases, groups and sites, microbatches advancing by a
+/// constant. Loops do not nest; those that save the most rows are taken first.
+/// The candidates are the repeats whose period two rows in a row were seen
+/// before. O(actions) for schedules, whose repeats seldom overlap.
+Program rolled(const Program &program);
+
+/// The pass `roll`.
+PassResult roll(Program &program, PassContext &context);
+/// The pass `unroll`.
+PassResult unroll(Program &program, PassContext &context);
+
+/// The pairs, which are sorted and each there once, in an order in which many
+/// connect at the same time. They are dealt to rounds, each to the first in
+/// which both ranks are free (a greedy edge colouring: fewer than twice as many
+/// rounds as the busiest rank has pairs); round after round, sorted in each. A
+/// rank that walks the list from front to back, and meets its peer at each pair
+/// that holds it, never waits in a cycle: each waits for an earlier pair only.
+/// O(pairs * pairs of the busiest rank / 64).
+std::vector<RankPair> connectionOrder(uint32_t numRanks,
+                                      ArrayRef<RankPair> pairs);
+
+/// The pass `preconnect`: fills Program::preconnect from the messages.
+PassResult preconnect(Program &program, PassContext &context);
+
+/// The ways of Fusions.def.
+enum class Fusion : uint8_t {
+#define FUSION(Name, Text, Fuse, Places, Summary) Name,
+#include "ppcc/Transforms/Fusions.def"
+};
+
+struct FusePlan;
+
+/// A row of the table of fusions.
+struct FusionInfo {
+  Fusion fusion;
+  StringRef name;
+  bool places; ///< The messages itself, so that inject-comm has nothing to do.
+  StringRef summary;
+  /// The program with its messages fused; nothing after a diagnostic. Null
+  /// where there is nothing to do.
+  std::optional<Program> (*fuse)(const FusePlan &plan);
+};
+
+/// All fusions, as in Fusions.def.
+ArrayRef<FusionInfo> fusions();
+
+/// The row of the fusion called `name`; null when there is none.
+const FusionInfo *findFusion(StringRef name);
+
+/// What `fuse-comm` does.
+struct FuseOptions {
+  Fusion mode = Fusion::Batch;
+  CallStyle calls = CallStyle::Exchange;
+  std::vector<Transport> transports{*findTransport("stream")};
+};
+
+/// The pass `fuse-comm`, with the options `mode`, `calls` and `transport`.
+PassFactory fuseComm();
+Pass fuseComm(FuseOptions options);
 
 /// The orders of CommOrders.def.
 enum class CommOrder : uint8_t {
 #define COMM_ORDER(Name, Text, Plan, RespectsPrefetch, Summary) Name,
 #include "ppcc/Transforms/CommOrders.def"
-#undef COMM_ORDER
 };
 
 struct CommPlan;

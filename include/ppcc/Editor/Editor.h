@@ -1,10 +1,53 @@
-// Which word of a schedule means which, whatever the text is.
+// What editors ask of any text: its words, its names, its style, and what the
+// words of the language mean.
 #pragma once
 
-#include "ppcc/Editor/Tokens.h"
 #include "ppcc/Support/LLVM.h"
 
 namespace ppcc::editor {
+
+enum class TokenKind : uint8_t { Word, Number, String, Comment, Symbol };
+
+/// A piece of text between spaces. Any text has tokens: what the language does
+/// not know is a symbol of one character.
+struct Token {
+  TokenKind kind;
+  StringRef text; ///< Within the text that was given.
+
+  bool is(StringRef other) const { return text == other && !isString(); }
+  bool isWord() const { return kind == TokenKind::Word; }
+  bool isString() const { return kind == TokenKind::String; }
+  bool isComment() const { return kind == TokenKind::Comment; }
+};
+
+/// The tokens in order. O(text).
+std::vector<Token> tokenize(StringRef text);
+std::vector<Token> withoutComments(std::vector<Token> tokens);
+
+inline bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_'; }
+
+/// A row of Words.def.
+struct Word {
+  StringRef name, what, form, text;
+};
+
+inline constexpr Word words[] = {
+#define WORD(name, what, form, text) {name, what, form, text},
+#include "ppcc/Editor/Words.def"
+};
+
+/// The row of a name; null for one that is none.
+inline const Word *findWord(StringRef name) {
+  return findBy(words, name, &Word::name);
+}
+
+/// The text in the style of the library of schedules: two spaces a brace, four
+/// more where a statement goes on; one space between words and around
+/// operators; at most one empty line. Where lines break is the writer's, and so
+/// are columns that stand below each other, the ends of lines (CR LF) and a
+/// byte order mark. Tokens and comments are those of the text, whatever it is;
+/// a text in that style stays as it is. O(text).
+std::string format(StringRef text);
 
 /// What a name was declared with: `schedule`, `fn`, `let`, `parameter`, ...
 struct Declaration {
