@@ -118,6 +118,12 @@ def test_the_page() -> None:
 
 
 def test_the_hook_of_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    from megatron.core.pipeline_parallel import get_forward_backward_func
+
+    from .megatron_models import make_config
+
     (hook,) = re.findall(r"^```python\n(import ppcc.torch\n.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
-    exec(hook, {"schedule": Single(4, 8)})
-    assert "cannot hang under stream" in capsys.readouterr().out
+    config = make_config(8, 4, 2, batch_p2p_comm=False, overlap_p2p_comm=True, microbatch_group_size_per_vp_stage=4)
+    exec(hook, {"schedule": Single(4, 8), "get_forward_backward_func": get_forward_backward_func, "config": config})
+    (shown,) = re.findall(r"^# (.*)$", hook, re.MULTILINE)
+    assert capsys.readouterr().out == f"{shown}\n{shown}\n"
