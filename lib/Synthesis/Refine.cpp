@@ -115,13 +115,14 @@ struct Refiner {
     }
   }
 
-  /// The arcs of one of the critical paths of the order, chosen at random.
+  /// The arcs of one of the critical paths of the order, chosen at random; none
+  /// where ranks wait for each other in no time.
   void collectCriticalPath() {
     path.clear();
     changes = 0;
     uint32_t r = runner.lastRank();
     uint32_t place = static_cast<uint32_t>(order[r].size()) - 1;
-    while (true) {
+    for (uint64_t steps = 0; steps <= problem.numActions; ++steps) {
       Op op = order[r][place];
       uint32_t m = runner.microbatches(r)[place];
       Time start = runner.startOf(op, m);
@@ -144,6 +145,7 @@ struct Refiner {
         return;
       }
     }
+    path.clear();
   }
 
   /// Moves an action of the rank from one place to another; what it passes
