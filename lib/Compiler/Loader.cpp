@@ -25,16 +25,14 @@ std::string ppcc::similarFile(StringRef file, llvm::vfs::FileSystem &fs,
 }
 
 std::optional<uint32_t> Loader::openLibrary(StringRef name) {
-  for (const LibraryFile &file : scheduleLibrary()) {
-    if (file.name != name && !llvm::is_contained(file.names(), name.str()))
-      continue;
-    std::string known = (libraryFolder + file.name).str();
-    if (std::optional<uint32_t> source = sources.lookup(known))
-      return source;
-    return sources.add(known,
-                       llvm::MemoryBuffer::getMemBuffer(file.text, known));
-  }
-  return std::nullopt;
+  const LibraryFile *file = findLibraryFile(name);
+  if (!file)
+    return std::nullopt;
+  std::string known = (libraryFolder + file->name).str();
+  if (std::optional<uint32_t> source = sources.lookup(known))
+    return source;
+  return sources.add(known,
+                     llvm::MemoryBuffer::getMemBuffer(file->text, known));
 }
 
 std::optional<uint32_t> Loader::open(StringRef name,

@@ -24,3 +24,11 @@ std::vector<std::string> LibraryFile::names() const {
       names.push_back(alias.str());
   return names;
 }
+
+const LibraryFile *ppcc::findLibraryFile(StringRef name) {
+  auto isThis = [&](const LibraryFile &file) {
+    return file.name == name || llvm::is_contained(file.names(), name);
+  };
+  auto *found = llvm::find_if(scheduleLibrary(), isThis);
+  return found == scheduleLibrary().end() ? nullptr : found;
+}

@@ -81,24 +81,26 @@ config.suffixes = [".test"]
 )";
 
 /// A schedule of the library under another name, and its test; nothing when
-/// there is none.
+/// there is none, or after a report.
 static std::optional<std::pair<std::string, std::string>>
 startFrom(const std::string &name, Session &session) {
-  auto *found = llvm::find_if(scheduleLibrary(), [&](const LibraryFile &file) {
-    return file.text.contains("\nschedule ") &&
-           llvm::is_contained(file.names(), name);
-  });
-  if (found == scheduleLibrary().end())
+  const LibraryFile *found = findLibraryFile(name);
+  if (!found || !found->text.contains("\nschedule "))
     return std::nullopt;
   std::string own = found->names().front(), text = found->text.str();
   size_t at = text.find("\nschedule " + own + "(");
   text.replace(at, own.size() + 10, "\nschedule " + name);
   Request request;
-  request.input = name;
+  request.input = name + ".pp";
+  session.sources.add(request.input,
+                      llvm::MemoryBuffer::getMemBufferCopy(text));
   Compiled compiled = compile(request, session);
   const TimedRun *timed =
-      Analyses(compiled.program)
-          .timedRun(compiled.comm.transports.front(), session.diags);
+      compiled ? Analyses(compiled.program)
+                     .timedRun(compiled.comm.transports.front(), session.diags)
+               : nullptr;
+  if (!timed)
+    return std::nullopt;
   return std::pair(
       text, libraryTest.str() +
                 compiled.program.units().time(timed->simulation.makespan) +
@@ -125,14 +127,16 @@ int ppcc::runNew(const Invocation &call) {
   auto session = consoleSession(call, console);
   std::vector<std::pair<std::string, StringRef>> files = {
       {name + ".pp", schedule}, {name + ".test", test}};
-  auto known = startFrom(name, *session);
-  if (known)
-    std::tie(files[0].second, files[1].second) = *known;
   for (const auto &[path, text] : files)
     if (llvm::sys::fs::exists(path))
       session->diags.report<diag::FileExists>({}, path);
   if (session->diags.hasErrors())
     return Errors;
+  auto known = startFrom(name, *session);
+  if (session->diags.hasErrors())
+    return Errors;
+  if (known)
+    std::tie(files[0].second, files[1].second) = *known;
   if (!llvm::sys::fs::exists("lit.cfg.py"))
     files.emplace_back("lit.cfg.py", litConfig);
   std::vector<std::function<void(raw_ostream &)>> writers;

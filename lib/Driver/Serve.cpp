@@ -263,7 +263,7 @@ private:
       fields("messages", errorText);
       fields("figures", figures);
       fields.objects("params", compiled.params, putParam);
-      fields.objects("costs", costsOf(program),
+      fields.objects("costs", isGood ? costsOf(program) : Costs(),
                      [](JsonFields &of, const auto &cost) {
                        of("name", cost.first);
                        of("value", cost.second);
@@ -296,9 +296,9 @@ private:
 
   /// The costs that the page lets choose, each with its value; with none where
   /// it is not the same everywhere, or there is no limit.
-  static std::vector<std::pair<std::string, std::string>>
-  costsOf(const Program &program) {
-    std::vector<std::pair<std::string, std::string>> costs;
+  using Costs = std::vector<std::pair<std::string, std::string>>;
+  static Costs costsOf(const Program &program) {
+    Costs costs;
     auto add = [&](StringRef name, const std::set<int64_t> &values,
                    decimal::Scale scale) {
       costs.emplace_back(name,
@@ -405,11 +405,8 @@ int ppcc::runServe(const Invocation &call) {
   if (options.request.input == "-")
     return parser.usageError(
         "a file is to change, which standard input does not");
-  bool isOfLibrary =
-      llvm::any_of(scheduleLibrary(), [&](const LibraryFile &file) {
-        return llvm::is_contained(file.names(), options.request.input);
-      });
-  if (!isOfLibrary && !call.files->exists(options.request.input) &&
+  if (!findLibraryFile(options.request.input) &&
+      !call.files->exists(options.request.input) &&
       !consoleSession(call, options.console)->open(options.request.input))
     return Errors;
   HttpServer server;

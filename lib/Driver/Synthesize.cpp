@@ -2,6 +2,7 @@
 #include "ppcc/Synthesis/Synthesize.h"
 #include "ProofText.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
+#include "ppcc/Editor/Editor.h"
 #include "ppcc/Support/Printable.h"
 #include "ppcc/Support/Suggest.h"
 
@@ -58,13 +59,14 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
 
 /// The placement that is meant by what is neither a file nor of the library.
 std::string meantPlacement(StringRef text, llvm::vfs::FileSystem &files) {
-  static constexpr StringRef names[] = {"linear", "v", "loop", "wave"};
+  std::vector<StringRef> names;
+  for (const editor::Word &word : editor::words)
+    if (word.what == "placement")
+      names.push_back(word.name);
   StringRef name = text.split(':').first;
   bool isKnown = llvm::is_contained(names, name) || files.exists(text) ||
-                 llvm::any_of(scheduleLibrary(), [&](const LibraryFile &file) {
-                   return llvm::is_contained(file.names(), name);
-                 });
-  return isKnown ? "" : didYouMean(name, names).meant();
+                 findLibraryFile(name);
+  return isKnown ? "" : didYouMean(name, ArrayRef(names)).meant();
 }
 
 std::atomic<bool> isInterrupted = false;

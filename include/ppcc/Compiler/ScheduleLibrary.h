@@ -25,5 +25,7 @@ inline constexpr StringRef libraryFolder = "<library>/";
 
 /// All files of the library, by name.
 ArrayRef<LibraryFile> scheduleLibrary();
+/// The one with this name, or one of its names(); null for none.
+const LibraryFile *findLibraryFile(StringRef name);
 
 } // namespace ppcc
