@@ -512,3 +512,11 @@ def test_programs_are_compared_and_written_as_schedules() -> None:
     assert ppcc.fmt("schedule s(){ranks 1;}\n") == "schedule s() { ranks 1; }\n"
     with pytest.raises(ppcc.CompileError):
         ppcc.fmt("schedule {")
+
+
+def test_one_program_for_all_microbatches() -> None:
+    family = ppcc.compile("one_f_one_b", P=2, for_all="M")
+    for microbatches in (1, 7):
+        assert family.at(M=microbatches).actions == ppcc.compile("one_f_one_b", P=2, M=microbatches).actions
+    with pytest.raises(ppcc.CompileError, match="E1202"):
+        ppcc.compile("one_f_one_b", M=4, for_all="M")

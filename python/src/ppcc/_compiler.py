@@ -71,6 +71,7 @@ def compile(  # noqa: A001 - the word for it
     rules: str | Sequence[str] | None = None,
     rules_file: str | os.PathLike[str] | None = None,
     max_actions: int | None = None,
+    for_all: str | None = None,
     **more_params: Value,
 ) -> Program:
     """Compile and verify a schedule. Warnings of the compiler become Python warnings.
@@ -94,6 +95,8 @@ def compile(  # noqa: A001 - the word for it
         rules: Rules to apply, such as `"recompute(2, 1)"`, or a list of them.
         rules_file: The file that declares the rules; by default std.pp of the library.
         max_actions: The maximum number of actions; schedules with more are errors.
+        for_all: A parameter, such as `"M"`: compile the program for all its values (docs/every-m.md), of which `Program.at`
+            gives one.
         **more_params: Parameters of the schedule.
 
     Returns:
@@ -126,7 +129,10 @@ def compile(  # noqa: A001 - the word for it
         rules_file=rules_file,
         max_actions=max_actions,
     )
-    return Program.from_native(compile_native([input_argument(schedule), *definitions(params, more_params), *options]))
+    words = [input_argument(schedule), *definitions(params, more_params), *options]
+    if for_all is not None:
+        return Program.from_json(run([*words, f"--for={for_all}"]))
+    return Program.from_native(compile_native(words))
 
 
 def compile_source(
