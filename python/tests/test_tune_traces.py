@@ -10,6 +10,7 @@ from typing import Any
 import ppcc
 import pytest
 from ppcc import tune
+from ppcc._choose import without_costs
 
 COSTS = {"cost": {"F": [10, 14, 10, 24], "I": [0.5, 16, 12, 12], "W": [22, 14, 8, 10]}, "latency": [1, 1, 1, 0]}
 P, M = 4, 8
@@ -120,3 +121,8 @@ def test_errors(costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         tune.main([])
     assert tune.main(["--version"]) == 0 and capsys.readouterr().out.splitlines()[-1] == ppcc.version()
+
+
+def test_measured_costs_are_not_in_the_units_of_a_model() -> None:
+    program = ppcc.compile("one_f_one_b", P=2, M=2, model="gpt", layers=4)
+    assert program.simulate().time_unit == "ms" and without_costs(program).simulate({"F": 1}).time_unit is None

@@ -160,9 +160,9 @@ class Chooser:
 
 
 def without_costs(program: Program) -> Program:
-    """The program without the costs that it may have of its own."""
+    """The program without the costs that it may have of its own, and without what they are in."""
     document = json.loads(program.json)
-    return Program.from_json(json.dumps({key: value for key, value in document.items() if key != "costs"}))
+    return Program.from_json(json.dumps({key: value for key, value in document.items() if key not in ("costs", "units")}))
 
 
 def compute_kinds(program: Program) -> set[str]:
