@@ -420,6 +420,9 @@ struct Compilation {
     if (request.checksMemory)
       pipeline.push_back({"verify-memory", PassKind::Check,
                           verifyMemory(compiled.comm.transports.front())});
+    if (request.dynamic != DynamicRule::None)
+      pipeline.push_back(
+          {"verify-dynamic", PassKind::Check, verifyDynamic(request.dynamic)});
     if (request.rolled)
       append("roll", makePassRegistry(), pipeline);
     return ::run(pipeline, request.passes, session, program);

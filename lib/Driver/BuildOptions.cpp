@@ -64,6 +64,8 @@ static std::string conflictWithPasses(const Request &request) {
        "the pipeline"},
       {comm.preconnect.has_value(), "--preconnect",
        "write preconnect into the pipeline"},
+      {request.dynamic != DynamicRule::None, "--dynamic",
+       "write verify-dynamic{rule=...} into the pipeline"},
       {request.rolled, "--rolled", "end the pipeline with roll"}};
   if (!request.passes.passes.empty())
     for (const auto &[isGiven, option, instead] : rules)
@@ -227,6 +229,12 @@ void ppcc::declareCheck(OptionParser &parser, BuildOptions &options) {
   options.check = true;
   options.hasEmitOption = false;
   addInput(parser, options, /*isRequired=*/true);
+  parser.choice("--dynamic",
+                "Also verify it for a runtime whose ranks start what is ready: "
+                "the first of their order after which the rest of that fits "
+                "into their memory (hint), or whatever fits (ready)",
+                {{"hint", DynamicRule::Hint}, {"ready", DynamicRule::Ready}},
+                options.request.dynamic);
   parser.choice("--format", "The format of what is said of a good program",
                 {{"text", false}, {"json", true}}, options.asJson);
   addTimeline(parser, options);
@@ -265,7 +273,7 @@ std::optional<int> ppcc::parseOptions(const Invocation &call,
   else if (options.listParams)
     request.until = Request::StopAfter::Checked;
   request.torch = options.emitOptions.torch;
-  if (options.noFamilies)
+  if (options.noFamilies || request.dynamic != DynamicRule::None)
     request.byFamily = nullptr;
   const Emitter *emitter = findEmitter(options.emit);
   request.rolled |= request.passes.passes.empty() && emitter &&

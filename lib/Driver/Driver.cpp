@@ -91,9 +91,10 @@ static void listParams(ArrayRef<ParameterText> params, raw_ostream &out) {
 }
 
 /// What `ppcc check` says of a good program.
-static void printVerdict(const Program &program, bool asJson,
+static void printVerdict(const Program &program, const BuildOptions &options,
                          raw_ostream &out) {
-  if (asJson) {
+  DynamicRule dynamic = options.request.dynamic;
+  if (options.asJson) {
     Writer writer(out);
     writer.object(
         [&](JsonFields &fields) {
@@ -105,17 +106,27 @@ static void printVerdict(const Program &program, bool asJson,
           });
           fields("ranks", program.numRanks());
           fields.values("transports", program.provenUnder());
+          if (dynamic != DynamicRule::None)
+            fields("dynamic", dynamic == DynamicRule::Hint ? "hint" : "ready");
         },
         indentedJson);
     writer.put('\n');
     return;
   }
   bool isProven = !program.provenUnder().empty();
-  out << fmt::format("{}: valid on {} ranks; {}\n", printable(program.name()),
+  StringRef whereDynamic =
+      dynamic == DynamicRule::None ? ""
+      : dynamic == DynamicRule::Hint
+          ? ", and where ranks run ahead while the rest of their order fits"
+      : program.costs().has({Cost::MemoryLimit})
+          ? ", and where ranks start whatever is ready and fits"
+          : ", and where ranks start whatever is ready, without memory limits";
+  out << fmt::format("{}: valid on {} ranks; {}{}\n", printable(program.name()),
                      program.numRanks(),
                      isProven ? "deadlock-free on " +
                                     llvm::join(program.provenUnder(), ", ")
-                              : "without messages");
+                              : "without messages",
+                     whereDynamic);
 }
 
 /// Reads the files, writes the output.
@@ -134,7 +145,7 @@ static int compileOnce(BuildOptions options, const Invocation &call) {
   else if (code == Success && (!options.check || options.timeline))
     code = compiled.times.measure("emit", [&] { return writer.write(); });
   if (code == Success && options.command == "ppcc check")
-    printVerdict(compiled.program, options.asJson, call.out);
+    printVerdict(compiled.program, options, call.out);
   if (options.request.passes.instrumentation.timePasses)
     compiled.times.print(call.err);
   return code;

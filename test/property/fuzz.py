@@ -15,6 +15,7 @@ from tools import Mismatch, Tools
 COMPARISONS = {
     "verification": "whether schedules and programs are right, on each transport",
     "spin": "the same of transports, against SPIN, which searches all that can happen",
+    "dynamic": "whether ranks that start whatever is ready can hang, against a search of all that can happen",
     "fill": "where the compiler places the W's of `defer W fill`: within limits, caps and lags, in the order as written",
     "times": "when actions start and end, on each transport and by data alone",
     "nodes": "in which order nodes of layers are launched, and what actions take of which they are made",

@@ -7,6 +7,7 @@
 #include "ppcc/Emit/Emitter.h"
 #include "ppcc/Import/Importer.h"
 #include "ppcc/Model/Instance.h"
+#include "ppcc/Verify/Passes.h"
 
 #include "llvm/ADT/ScopeExit.h"
 
@@ -126,6 +127,7 @@ struct Request {
   CompileByFamily *byFamily = nullptr; ///< Is tried first, if it is given.
   CostRequest costs;
   bool checksMemory = true; ///< Refuse programs above the limits of ranks.
+  DynamicRule dynamic = DynamicRule::None; ///< Of a runtime to verify it for.
   std::optional<uint32_t> microbatches; ///< Of a program that does not say it.
   sema::Limits limits;
   std::optional<size_t> maxSourceBytes;

@@ -42,8 +42,17 @@ Pass verifyBuffers(uint32_t prefetch);
 /// No rank holds more memory than it may, on the `transport`.
 PassFactory verifyMemory();
 Pass verifyMemory(Transport transport);
-/// The part of it that needs no run: what actions restore is no more than what
-/// was taken.
+/// What a rank of a dynamic runtime starts of what is ready.
+enum class DynamicRule : uint8_t {
+  None,
+  Hint,  ///< The first of its order after which the rest of that still fits.
+  Ready, ///< Whatever fits into its memory.
+};
+/// No order that a dynamic runtime may take hangs within the memory limits.
+PassFactory verifyDynamic();
+Pass verifyDynamic(DynamicRule rule);
+/// The part of verifyMemory() that needs no run: what actions restore is no
+/// more than what was taken.
 void checkRestored(const Program &program, PassContext &context);
 
 } // namespace ppcc
