@@ -35,10 +35,12 @@ struct Row {
   std::vector<std::string> metrics, shown; ///< For programs, and for people.
   Units units;
   std::optional<bool> fits; ///< The limits of all ranks, if there are any.
+  std::optional<Makespans> jitter;
 };
 constexpr const char *metricNames[] = {
     "transport",   "makespan", "bound",    "bubble rate", "global bubble rate",
     "activations", "memory",   "messages", "work"};
+constexpr const char *jitterNames[] = {"jitter mean", "jitter p95"};
 
 void declare(OptionParser &parser, CompareOptions &options) {
   parser.positional("INPUT", options.inputs,
@@ -199,7 +201,7 @@ struct Comparison {
                  [](Rate rate) {
                    return fmt::format("{:.1f} %", double(rate.value) / 1e7);
                  }),
-         units, fits});
+         units, fits, makespansOf(program, transport)});
     return true;
   }
 
@@ -287,6 +289,10 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows,
   llvm::append_range(columns, metricNames);
   bool hasLimits =
       llvm::any_of(rows, [](const Row &row) { return row.fits.has_value(); });
+  bool hasJitter =
+      llvm::any_of(rows, [](const Row &row) { return row.jitter.has_value(); });
+  if (hasJitter)
+    llvm::append_range(columns, jitterNames);
   if (hasLimits)
     columns.push_back("fits");
   TextTable table(std::move(columns));
@@ -297,6 +303,12 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows,
       cells.push_back(param ? param->value : "");
     }
     llvm::append_range(cells, row.*figures);
+    if (hasJitter)
+      for (auto time : {&Makespans::mean, &Makespans::high})
+        cells.push_back(!row.jitter ? ""
+                        : figures == &Row::metrics
+                            ? cost::format(*row.jitter.*time)
+                            : row.units.time(*row.jitter.*time));
     if (hasLimits)
       cells.push_back(!row.fits ? "" : *row.fits ? "yes" : "no");
     table.add(std::move(cells));
@@ -316,6 +328,10 @@ void printJson(ArrayRef<Row> rows, bool isPerRank, raw_ostream &out) {
                                     : fields.raw(key, figure);
     }
     putUnits(fields, row.units);
+    if (row.jitter) {
+      fields.raw("jitter_mean", cost::format(row.jitter->mean));
+      fields.raw("jitter_p95", cost::format(row.jitter->high));
+    }
     if (row.fits)
       fields("fits", *row.fits);
   };

@@ -105,6 +105,6 @@ Findings ppcc::findingsOf(const Program &program, const TimedRun &timed,
                           const Report &report, const Transport &transport) {
   return {idleTime(program, timed, report),
           findSteadyStateCycle(program, timed.simulation),
-          withoutMessages(program, transport),
+          withoutMessages(program, transport), makespansOf(program, transport),
           memoryCost(program, timed, report.resources)};
 }

@@ -37,6 +37,7 @@ struct Findings {
   /// The makespan if messages took no time, in the same order; nothing where
   /// they take none.
   std::optional<Time> withoutMessages;
+  std::optional<Makespans> jitter; ///< Nothing where times are always the same.
   MemoryCost memory;
 };
 

@@ -78,7 +78,7 @@ struct ReportText {
         "above it)\n"
         "             {}\n"
         "bubble       {} of the longest span\n"
-        "             {} of the makespan\n\n",
+        "             {} of the makespan\n",
         units.time(report.makespan), units.ofTime.empty() ? " units" : "",
         units.time(report.bound),
         percent(share(report.makespan - report.bound, report.bound)),
@@ -86,6 +86,12 @@ struct ReportText {
         percent({gapOf(report.makespan, report.resources)}),
         report.resources.why(units), percent(report.bubbleRate),
         percent(report.globalBubbleRate));
+    if (const auto &jitter = findings.jitter)
+      out << fmt::format(
+          "jitter       {} in the mean of {} runs, at most {} in "
+          "95 % of them\n",
+          units.time(jitter->mean), jitter->runs, units.time(jitter->high));
+    out << '\n';
   }
 
   /// What limits the run, where time goes, and what would help.
@@ -304,6 +310,11 @@ struct ReportJson {
       time(idle, "messages", findings.idle.messages);
       time(idle, "lanes", findings.idle.lanes);
     });
+    if (const auto &jitter = findings.jitter) {
+      time(fields, "jitter_mean", jitter->mean);
+      time(fields, "jitter_p95", jitter->high);
+      fields("jitter_runs", jitter->runs);
+    }
     if (findings.withoutMessages)
       time(fields, "makespan_without_messages", *findings.withoutMessages);
     if (findings.memory.limits != 0)

@@ -115,7 +115,8 @@ constexpr CostNumber Time{cost::scale, "a number from 0 to 10^9"},
     Amount{amount::scale, "a number from 0 to 10^12"},
     Rate{amount::scale, "a number above 0, to 10^12", false, true},
     Change{amount::scale, "a number from -10^12 to 10^12", true},
-    Factor{scaling::decimals, "a number from 0 to 10^6"};
+    Factor{scaling::decimals, "a number from 0 to 10^6"},
+    Share{{9, scaling::unit}, "a number from 0 to 1"};
 
 constexpr CostRow rows[] = {
 #define COST(Name, Item, Subject, Number, Spread, Owner)                       \
@@ -263,6 +264,8 @@ std::vector<const CostSetting *> CostModel::inEffect(size_t numPipes) const {
       forget(Cost::Overlap, Cost::Latency);
     } else if (what == Cost::Scale) {
       kept.erase(kept.lower_bound(first(Cost::Scale)), kept.end());
+    } else if (what == Cost::Jitter) {
+      forget(Cost::Jitter, Cost::JitterMicrobatch);
     } else if (what == Cost::ScaleTime) {
       kept.erase(kept.lower_bound(first(Cost::ScaleAction)), kept.end());
     } else if (!link) {

@@ -208,7 +208,8 @@ Time Durations::ofGroup(Time sum, Time longest) const {
              : Time((__int128(whole) * ofGroups + cost::unit / 2) / cost::unit);
 }
 
-bool Durations::fits(const Program &program, uint64_t messages) const {
+bool Durations::fits(const Program &program, uint64_t messages,
+                     int times) const {
   Time message = 0;
   auto add = [&](const EdgeCost &edgeCost) {
     Amount bytes =
@@ -226,8 +227,8 @@ bool Durations::fits(const Program &program, uint64_t messages) const {
                 : 1); // A group is rounded up by less than that.
   }
   // A group takes no more than this, whatever its rule.
-  return sum + computes *
-                   std::max(group == Cost::Overlap ? 0 : ofGroups, cost::unit) /
-                   cost::unit <=
-         maxSum;
+  sum += computes *
+         std::max(group == Cost::Overlap ? 0 : ofGroups, cost::unit) /
+         cost::unit;
+  return sum * times <= maxSum;
 }

@@ -30,14 +30,39 @@ public:
     uint32_t cause = none;
   };
 
-  Clock(const Program &program, const Durations &durations, Simulation &result,
-        bool buffersSends)
-      : CostClock(program, durations), result(result),
+  Clock(const Program &program, const Durations &durations,
+        const Jitter *jitter, Simulation &result, bool buffersSends)
+      : CostClock(program, durations), jitter(jitter), result(result),
         completions(buffersSends ? program.size() : 0) {
     result.starts.resize(program.size());
     result.ends.resize(program.size());
     result.causes.assign(program.size(), none);
     result.hookOffsets = durations.hookOffsets(program);
+    if (jitter && hasHookOffsets())
+      for (ActionId row : program.rows()) {
+        ActionId begin = program.itemOf(row).from;
+        auto &[early, late] = result.hookOffsets[row.value];
+        early = ofAction(early, begin);
+        late = ofAction(late, begin);
+      }
+  }
+
+  Time time(ActionId row) const { return ofAction(CostClock::time(row), row); }
+  Time time(ActionId begin, ActionId end) const {
+    return ofAction(CostClock::time(begin, end), begin);
+  }
+  Time edgeTime(const Action &reader, StageId source) const {
+    Time time = CostClock::edgeTime(reader, source);
+    return jitter ? jitter->ofMessage(time, reader.pipe, source, reader.stage,
+                                      reader.microbatch)
+                  : time;
+  }
+  Time message(const Action &action) const {
+    auto [from, to] = program.endpointsOf(action);
+    Time time = CostClock::message(action);
+    return jitter ? jitter->ofMessage(time, action.pipe, from, to,
+                                      action.microbatch)
+                  : time;
   }
 
   void setStart(ActionId row, Moment start) {
@@ -81,6 +106,13 @@ public:
   Time late(ActionId row) const { return result.hookOffsetsOf(row).late; }
 
 private:
+  Time ofAction(Time time, ActionId begin) const {
+    return jitter
+               ? jitter->ofAction(time, program[begin], program.rankOf(begin))
+               : time;
+  }
+
+  const Jitter *jitter; ///< Null for the times of the costs.
   Simulation &result;
   std::vector<Moment> completions; ///< By row, if sends are buffered.
 };
@@ -114,26 +146,26 @@ static bool timeMessages(const Program &program, const ProgramIndex &index,
 
 std::optional<Simulation> ppcc::simulate(const Program &program,
                                          const ProgramIndex &index,
-                                         const Durations &durations) {
+                                         const Durations &durations,
+                                         const Jitter *jitter) {
   Simulation result;
   EventRun<Clock> run(program, index, nullptr, {},
-                      Clock(program, durations, result, false));
+                      Clock(program, durations, jitter, result, false));
   if (!run.run() || !run.isWhole() ||
       !timeMessages(program, index, durations, result))
     return std::nullopt;
   return result;
 }
 
-std::optional<Simulation> ppcc::simulate(const Program &program,
-                                         const ProgramIndex &index,
-                                         const MessageIndex &messages,
-                                         const Durations &durations,
-                                         const Transport &transport) {
+std::optional<Simulation>
+ppcc::simulate(const Program &program, const ProgramIndex &index,
+               const MessageIndex &messages, const Durations &durations,
+               const Transport &transport, const Jitter *jitter) {
   if (!messages.fits())
     return std::nullopt;
   Simulation result;
   EventRun<Clock> run(program, index, &messages, {&transport},
-                      Clock(program, durations, result,
+                      Clock(program, durations, jitter, result,
                             transport.sendWait != SendWait::Receive));
   if (!run.run() || !run.isWhole())
     return std::nullopt;

@@ -68,9 +68,10 @@ public:
     edgeCostOverrides.clear();
   }
 
-  /// Whether all actions and this many messages, one after another, take at
-  /// most maxSum, so that times can be added without a check. O(actions).
-  bool fits(const Program &program, uint64_t messages) const;
+  /// Whether all actions and this many messages, one after another, so many
+  /// times, take at most maxSum, so that times can be added without a check.
+  /// O(actions).
+  bool fits(const Program &program, uint64_t messages, int times = 1) const;
 
 private:
   /// What a message takes: this time, and that of its bytes.

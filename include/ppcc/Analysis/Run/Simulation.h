@@ -3,6 +3,7 @@
 
 #include "ppcc/Analysis/Cost/Durations.h"
 #include "ppcc/Analysis/Index/MessageIndex.h"
+#include "ppcc/Analysis/Run/Jitter.h"
 #include "ppcc/IR/Transport.h"
 
 namespace ppcc {
@@ -45,10 +46,11 @@ struct Simulation {
 /// sends and receives of the program count for nothing; each is given the time
 /// that its message is on its way. Nothing when ranks wait for each other, or
 /// what an action reads is made nowhere. The times must fit(). O(actions +
-/// edges); 20 bytes an action.
+/// edges); 20 bytes an action. With jitter each time is a random one.
 std::optional<Simulation> simulate(const Program &program,
                                    const ProgramIndex &index,
-                                   const Durations &durations);
+                                   const Durations &durations,
+                                   const Jitter *jitter = nullptr);
 
 /// Runs the program on a transport, by the rules of docs/verification.md. A
 /// message is on its way for the latency of its edge once its send, and where
@@ -56,11 +58,10 @@ std::optional<Simulation> simulate(const Program &program,
 /// room for it. Nothing when ranks wait for each other, or a message lacks an
 /// end. The times must fit(). O(actions + edges); 20 bytes an action, and what
 /// EventRun takes; 16 more where sends are stored.
-std::optional<Simulation> simulate(const Program &program,
-                                   const ProgramIndex &index,
-                                   const MessageIndex &messages,
-                                   const Durations &durations,
-                                   const Transport &transport);
+std::optional<Simulation>
+simulate(const Program &program, const ProgramIndex &index,
+         const MessageIndex &messages, const Durations &durations,
+         const Transport &transport, const Jitter *jitter = nullptr);
 
 /// The rows, in order of time, each of which let the next go on, up to the one
 /// that ends last. O(actions).
