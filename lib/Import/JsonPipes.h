@@ -99,15 +99,20 @@ private:
               readStages("edge", 1, "two stages, the second beyond the first"))
         std::tie(edge.from, edge.to) = *ends;
     };
-    auto readShapes = [&] { // Follows from the tensors.
+    bool hasShapes = false;
+    auto readShapes = [&] {
+      hasShapes = true;
       if (json.string("shapes") != "each")
         json.wrong("shapes", "\"each\"");
     };
-    json.object("an edge", {{"edge", readEnds},
-                            {"shapes", readShapes, /*isOptional=*/true},
-                            json.listField("carries", [&] {
-                              readTensor(edge.tensors.emplace_back());
-                            })});
+    bool isRead =
+        json.object("an edge", {{"edge", readEnds},
+                                {"shapes", readShapes, /*isOptional=*/true},
+                                json.listField("carries", [&] {
+                                  readTensor(edge.tensors.emplace_back());
+                                })});
+    if (isRead && hasShapes != edge.needsShapes())
+      json.wrong("shapes", "\"each\" if a size is -1, and absent otherwise");
   }
 
   void readTensor(Tensor &tensor) {

@@ -767,12 +767,17 @@ TEST(Json, ReadsTensors) {
   EXPECT_THAT(readError(with(R"([{"carries": []}])")), HasSubstr("on no edge"));
   EXPECT_THAT(readError(with(R"([{"edge": [0,1]}, {"carries": []}])")),
               HasSubstr("on no edge"));
-  EXPECT_FALSE(
-      readJson(with(R"([{"edge": [0,1], "shapes": "each"}, {"edge": [0,1]}])"))
-          .program()
-          .pipes[0]
-          .tensors[1]
-          .shapesVary);
+  EXPECT_FALSE(readJson(with(R"([{"edge": [0,1], "shapes": "each", "carries": [
+ {"name": "x", "type": "f32", "dims": [-1]}]}, {"edge": [0,1]}])"))
+                   .program()
+                   .pipes[0]
+                   .tensors[1]
+                   .shapesVary);
+  EXPECT_THAT(readError(with(R"([{"edge": [0,1], "carries": [
+ {"name": "x", "type": "f32", "dims": [-1]}]}])")),
+              HasSubstr("shapes are sent exactly if a size is -1"));
+  EXPECT_THAT(readError(with(R"([{"edge": [0,1], "shapes": "each"}])")),
+              HasSubstr("shapes are sent exactly if a size is -1"));
   EXPECT_THAT(readError(with(R"([{"edge": [0]}])")),
               HasSubstr("no two stages"));
   EXPECT_THAT(readError(with(R"([{"edge": [0,1,1]}])")),

@@ -387,15 +387,19 @@ private:
     if (shapes)
       requireJson(string(*shapes) == "each", "shapes cannot be sent `",
                   string(*shapes), "`");
+    bool varies = false;
     edge.tensors = keep(each(find(value, "carries"), [&](const json &item) {
       const json *name = find(item, "name"), *type = find(item, "type");
       requireJson(name && type, "a tensor has no name, or no type");
       auto dims = each(find(item, "dims"), [&](const json &dim) {
         requireJson(integer(dim) >= -1, "a tensor has the size ", integer(dim));
+        varies |= integer(dim) == -1;
         return integer(dim);
       });
       return Tensor{keepText(*name), keepText(*type), keep(std::move(dims))};
     }));
+    requireJson(edge.shapesVary == varies,
+                "shapes are sent exactly if a size is -1");
     return edge;
   }
 

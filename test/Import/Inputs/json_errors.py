@@ -36,6 +36,8 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     ('"skip_edges": []', '"skip_edges": [], "tensors": [{"edge": [1,0], "carries": []}]', ['`edge` must be two stages, the second beyond the first [E0671]']),
     ('"skip_edges": []', '"skip_edges": [], "tensors": [{"edge": [0,1], "carries": []}, {"edge": [0,1], "carries": []}]', ['`the edge 0 -> 1` is given twice [E0673]']),
     ('"skip_edges": []', '"skip_edges": [], "tensors": [{"edge": [0,1], "shapes": "all", "carries": [{"name": "a b", "type": "f31", "dims": [-2]}]}]', ['`shapes` must be "each" [E0671]', '`name` must be a word, the name of a tensor [E0671]', '`type` must be one of f64, f32', '`dims` must be an integer from -1 to 1099511627776 [E0671]']),
+    ('"skip_edges": []', '"skip_edges": [], "tensors": [{"edge": [0,1], "carries": [{"name": "x", "type": "f32", "dims": [-1]}]}]', ['`shapes` must be "each" if a size is -1, and absent otherwise [E0671]']),
+    ('"skip_edges": []', '"skip_edges": [], "tensors": [{"edge": [0,1], "shapes": "each", "carries": []}]', ['`shapes` must be "each" if a size is -1, and absent otherwise [E0671]']),
     ('"skip_edges": []', '"skip_edges": [], "tensors": [{}]', ['an edge has no `edge`, `carries` [E0672]']),
     ('"pipes": [', '"pipes": [7, ', ['`a pipe` must be an object [E0671]']),
     ('[[-1,0,0,0], ', '[', ['`sites` must be [-1,0,0,0], and then file, line, column, caller [E0671]']),
