@@ -92,7 +92,7 @@ __all__ = [
 
 __version__: str
 
-_renamed = renamed_in_module(__name__, {"Held": "LiveActivations", "Synthesized": "SynthesisResult"}, globals())
+_renamed = renamed_in_module(__name__, {"Held": "LiveActivations", "Synthesized": "SynthesisResult"})
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -47,13 +48,13 @@ def renamed_arguments(**new_names: str) -> Callable[[_F], _F]:
     return decorate
 
 
-def renamed_in_module(module: str, new_names: Mapping[str, str], values: Mapping[str, Any]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module with old names; `values` are its globals."""
+def renamed_in_module(module: str, new_names: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module with old names."""
 
     def get(name: str) -> Any:
         if name not in new_names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         _warn(f"{module}.{name}", f"{module}.{new_names[name]}")
-        return values[new_names[name]]
+        return getattr(sys.modules[module], new_names[name])
 
     return get

@@ -1,7 +1,6 @@
 """Run programs on torch.distributed.
 
-`Runtime` runs every program except those with slices of sequences and those that move memory between ranks (`bpipe`), including
-several pipes (DualPipe), overlap groups, skip edges, B or I and W. It rejects stages whose gradients would be wrong before the
+`Runtime` runs every program except those with slices of sequences and those that move memory between ranks (`bpipe`), including several pipes (DualPipe), overlap groups, skip edges, B or I and W. It rejects stages whose gradients would be wrong before the
 first step. `tune` finds the order with the shortest step for measured costs, and `Retuner` a new one when these drift. `load_torch_runtime` runs a program in PyTorch's own
 runtime, and `check` reports whether a schedule of another system can deadlock.
 
@@ -13,40 +12,57 @@ Examples:
     [0, 1, 2, 3]
 """
 
-from .._choose import TunedOrder
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .._deprecated import renamed_in_module
-from ._check import CheckResult, check
-from ._checkpoint import Checkpoint
-from ._errors import UsageError, StepError
-from ._interop import load_torch_runtime
-from ._overlap import Half, yield_to_other, interleave
-from ._retune import Drift, Retuner
-from ._runtime import Runtime
-from ._step import StepResult
-from ._tune import tune
-from ._tune_result import TuneResult
+
+if TYPE_CHECKING:
+    from .._choose import TunedOrder
+    from ._check import CheckResult, check
+    from ._checkpoint import Checkpoint
+    from ._errors import StepError, UsageError
+    from ._interop import load_torch_runtime
+    from ._overlap import Half, interleave, yield_to_other
+    from ._retune import Drift, Retuner
+    from ._runtime import Runtime
+    from ._step import StepResult
+    from ._tune import tune
+    from ._tune_result import TuneResult
+
+_NAMES = {
+    ".._choose": ("TunedOrder",),
+    "._check": ("CheckResult", "check"),
+    "._checkpoint": ("Checkpoint",),
+    "._errors": ("StepError", "UsageError"),
+    "._interop": ("load_torch_runtime",),
+    "._overlap": ("Half", "interleave", "yield_to_other"),
+    "._retune": ("Drift", "Retuner"),
+    "._runtime": ("Runtime",),
+    "._step": ("StepResult",),
+    "._tune": ("tune",),
+    "._tune_result": ("TuneResult",),
+}
+"""By module. Each is imported when a name of it is used first: parts of PyTorch are slow to import."""
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "CheckResult",
-    "Checkpoint",
-    "Drift",
-    "Half",
-    "Retuner",
-    "Runtime",
-    "UsageError",
-    "StepError",
-    "StepResult",
-    "TuneResult",
-    "TunedOrder",
-    "check",
-    "interleave",
-    "load_torch_runtime",
-    "tune",
-    "yield_to_other",
-]
+    "CheckResult", "Checkpoint", "Drift", "Half", "Retuner", "Runtime", "StepError", "StepResult", "TuneResult", "TunedOrder",
+    "UsageError", "check", "interleave", "load_torch_runtime", "tune", "yield_to_other",
+]  # fmt: skip
 
-__getattr__ = renamed_in_module(
+_renamed = renamed_in_module(
     __name__,
     {"RuntimeMisuse": "UsageError", "StepFailed": "StepError", "Verdict": "CheckResult", "give_way": "yield_to_other"},
-    globals(),
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        return _renamed(name)
+    found = globals()[name] = getattr(import_module(_MODULES[name], __name__), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

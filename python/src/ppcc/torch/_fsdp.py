@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from torch import nn
 
 from ._errors import UsageError
 
-try:
-    from torch.distributed.fsdp import FSDPModule
-except ImportError:  # Older than the loader's other parts need.
-    FSDPModule = None  # type: ignore[assignment, misc]
-
 
 def is_sharded(module: nn.Module) -> bool:
-    return FSDPModule is not None and isinstance(module, FSDPModule)
+    fsdp = sys.modules.get("torch.distributed.fsdp")  # Slow to import.
+    return fsdp is not None and isinstance(module, fsdp.FSDPModule)
 
 
 def check_root(module: nn.Module, label: str) -> None:
