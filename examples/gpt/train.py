@@ -15,7 +15,7 @@ from pathlib import Path
 import ppcc
 import torch
 import torch.distributed as dist
-from ppcc.torch import Runtime, tune
+from ppcc.torch import Runtime, SliceCache, current_action, tune
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
@@ -27,6 +27,7 @@ class Block(nn.Module):
     def __init__(self, width: int, heads: int, recompute: bool) -> None:
         super().__init__()
         self.heads, self.recompute = heads, recompute
+        self.cache = SliceCache()  # For schedules of slices: keys and values of those before.
         self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
@@ -36,8 +37,10 @@ class Block(nn.Module):
 
     def run(self, x: Tensor) -> Tensor:
         batch, context, width = x.shape
-        heads = self.qkv(self.before_attention(x)).view(batch, context, 3, self.heads, -1).transpose(1, 3)
-        attended = scaled_dot_product_attention(*heads.unbind(2), is_causal=True)
+        q, k, v = self.qkv(self.before_attention(x)).view(batch, context, 3, self.heads, -1).transpose(1, 3).unbind(2)
+        k, v = self.cache(k, v)
+        mask = torch.ones(context, k.shape[2], dtype=torch.bool, device=x.device).tril(k.shape[2] - context)
+        attended = scaled_dot_product_attention(q, k, v, attn_mask=mask)
         x = x + self.out(attended.transpose(1, 2).reshape(batch, context, width))
         return x + self.mlp(self.before_mlp(x))
 
@@ -50,7 +53,9 @@ class Embedding(nn.Module):
         self.bytes, self.places = nn.Embedding(256, width), nn.Embedding(context, width)
 
     def forward(self, text: Tensor) -> Tensor:
-        return self.bytes(text) + self.places.weight[: text.shape[1]]
+        action = current_action()
+        first = 0 if action is None else action.slice * text.shape[1]
+        return self.bytes(text) + self.places.weight[first : first + text.shape[1]]
 
 
 def stage_of(number: int, stages: int, options: argparse.Namespace) -> nn.Module:

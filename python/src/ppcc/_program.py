@@ -165,6 +165,11 @@ class Action:
         """The rank at the other end of a message; None for other actions."""
         return None if self.peer is None else self.pipe.rank_of_stage[self.peer]
 
+    @property
+    def slice(self) -> int:
+        """Which slice of its sequence the microbatch is; 0 in programs of whole sequences."""
+        return (self.microbatch - self.pipe.microbatches.start) % self.pipe.slices
+
     def __str__(self) -> str:
         stage = "" if self.kind.per == "rank" else self.stage
         microbatch = self.microbatch if self.kind.per == "microbatch" else ""

@@ -32,7 +32,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import Error, Pipe, Program, compile, load
-from .torch import Runtime
+from .torch import Runtime, SliceCache
 
 WIDTH, HEADS, LENGTH, ROWS = 8, 2, 5, 2
 TOLERANCES = {"float64": 1e-10, "float32": 1e-4}
@@ -51,6 +51,7 @@ class Block(nn.Module):
         self.merge = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(inputs - 1))
         self.norm = nn.LayerNorm(WIDTH)
         self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+        self.cache = SliceCache()
         self.out = nn.Linear(WIDTH, WIDTH)
         self.scale = nn.Parameter(torch.ones(WIDTH))
         self.up = nn.Linear(WIDTH, 2 * WIDTH)
@@ -60,9 +61,10 @@ class Block(nn.Module):
         for merge, other in zip(self.merge, others, strict=True):
             x = x + merge(other)
         q, k, v = self.qkv(self.norm(x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
-        scores = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).masked_fill(
-            torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1), float("-inf")
-        )
+        k, v = self.cache(k, v)
+        new, known = q.shape[-2], k.shape[-2]
+        mask = torch.ones(new, known, dtype=torch.bool).triu(known - new + 1)
+        scores = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).masked_fill(mask, float("-inf"))
         x = x + self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
         x = x + self.down(torch.tanh(self.up(x * self.scale)))
         return x
@@ -91,23 +93,25 @@ def _key(program: Program, pipe: Pipe, stage: int) -> StageKey:
 
 def _train_unpipelined(program: Program, modules: dict[StageKey, nn.Module], batch: Tensor, target: Tensor) -> None:
     """Leaves the gradients of the mean of the losses in the modules."""
-    inputs, targets = (tensor.chunk(program.num_microbatches) for tensor in (batch, target))
-    for pipe in program.pipes:
-        for microbatch in pipe.microbatches:
+    sequences = iter(zip(*(tensor.chunk(len(tensor) // ROWS) for tensor in (batch, target)), strict=True))
+    for pipe in sorted(program.pipes, key=lambda pipe: pipe.microbatches.start):
+        for _ in pipe.microbatches[:: pipe.slices]:
+            x, y = next(sequences)
             outputs: list[Tensor] = []
             for stage in range(pipe.num_stages):
-                read = [outputs[source] for source in pipe.sources(stage)] or [inputs[microbatch]]
+                read = [outputs[source] for source in pipe.sources(stage)] or [x]
                 outputs.append(modules[_key(program, pipe, stage)](*read))
             last = [stage for stage in range(pipe.num_stages) if not pipe.readers(stage)]
-            loss = torch.stack([loss_fn(outputs[stage], targets[microbatch]) for stage in last]).sum()
-            torch.autograd.backward(loss / program.num_microbatches)
+            loss = torch.stack([loss_fn(outputs[stage], y) for stage in last]).sum()
+            torch.autograd.backward(loss * pipe.slices / program.num_microbatches)
 
 
 def _compare(rank: int, program: Program, seed: int, dtype: str) -> tuple[list[tuple[str, float]], int]:
     """The differences of this rank that are too large, and how many gradients it has compared."""
     plain = _modules(program, seed)
     generator = torch.Generator().manual_seed(seed)
-    shape = (program.num_microbatches * ROWS, LENGTH, WIDTH)
+    sequences = sum(len(pipe.microbatches) // pipe.slices for pipe in program.pipes)
+    shape = (sequences * ROWS, LENGTH * max(pipe.slices for pipe in program.pipes), WIDTH)
     batch, target = (torch.randn(shape, dtype=torch.float64, generator=generator) for _ in range(2))
     local = {_key(program, pipe, stage) for pipe, stage in program.local_stages(rank)}
     stages = {key: copy.deepcopy(plain[key]).to(getattr(torch, dtype)) for key in sorted(local, key=str)}

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from ppcc.torch import SliceCache
 from torch import Tensor, nn
 
 from .where import DEVICE
@@ -15,19 +16,22 @@ TOLERANCE = 1e-12
 
 
 class Block(nn.Module):
-    """A residual block with attention and a gate: several ways from input to output, weights on all of them."""
+    """A residual block with causal attention and a gate: several ways from input to output, weights on all of them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(WIDTH)
         self.attention = nn.MultiheadAttention(WIDTH, 2, batch_first=True)
+        self.cache = SliceCache()
         self.up = nn.Linear(WIDTH, 2 * WIDTH)
         self.down = nn.Linear(2 * WIDTH, WIDTH)
         self.scale = nn.Parameter(torch.ones(WIDTH))
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.norm(x)
-        x = x + self.attention(y, y, y, need_weights=False)[0]
+        (read,) = self.cache(y)
+        mask = torch.ones(y.shape[1], read.shape[1], dtype=torch.bool).triu(read.shape[1] - y.shape[1] + 1)
+        x = x + self.attention(y, read, read, attn_mask=mask, need_weights=False)[0]
         return x + self.down(torch.tanh(self.up(x * self.scale)))
 
 
@@ -48,9 +52,9 @@ def make_stages(count: int, block: type[nn.Module] = Block) -> list[nn.Module]:
     return [block().double() for _ in range(count)]
 
 
-def make_batch(microbatches: int, device: torch.device | str = DEVICE) -> tuple[Tensor, Tensor]:
+def make_batch(microbatches: int, device: torch.device | str = DEVICE, length: int = 3) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(11)
-    shape = (microbatches * ROWS, 3, WIDTH)
+    shape = (microbatches * ROWS, length, WIDTH)
 
     def numbers() -> Tensor:
         return torch.randn(shape, dtype=torch.float64, generator=generator, device="cpu").to(device)
@@ -63,11 +67,11 @@ def loss_fn(output: Tensor, target: Tensor) -> Tensor:
 
 
 def reference(
-    count: int, microbatches: int, block: type[nn.Module] = Block, device: torch.device | str = DEVICE
+    count: int, microbatches: int, block: type[nn.Module] = Block, device: torch.device | str = DEVICE, length: int = 3
 ) -> tuple[list[nn.Module], list[Tensor]]:
     """The stages with the gradients of the mean of all losses, and the losses."""
     stages = make_stages(count, block)
-    batch, target = make_batch(microbatches, device)
+    batch, target = make_batch(microbatches, device, length)
     losses = []
     for x, y in zip(batch.tensor_split(microbatches), target.tensor_split(microbatches), strict=True):
         for stage in stages:

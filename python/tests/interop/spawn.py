@@ -22,7 +22,7 @@ import torch.multiprocessing
 from .where import BACKEND, become_rank
 
 _IMPORTED = ("distributed.checkpoint", "distributed.fsdp", "distributed.pipelining", "distributed.tensor.parallel", "testing")
-multiprocessing.set_forkserver_preload([*(f"torch.{name}" for name in _IMPORTED), "ppcc.torch._retune", "pytest"])
+multiprocessing.set_forkserver_preload([*(f"torch.{name}" for name in _IMPORTED), "ppcc.torch._retune", "ppcc.torch._slice_cache", "pytest"])
 
 
 def run(function: Callable[..., None], ranks: int, *args: Any) -> None:

@@ -37,11 +37,12 @@ def check(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     "arguments",
     [
         ["zb1p", "-D", "P=2", "-D", "M=4"],
+        ["slimpipe", "-D", "P=2", "-D", "M=2", "-D", "V=2"],
         ["dualpipe", "-D", "P=4", "-D", "M=8", "--seed", "3"],
         ["one_f_one_b", "-D", "P=2", "-D", "M=4", "--dtype", "float32"],
         ["one_f_one_b", "-D", "P=2", "-D", "M=4", "--with", "recompute(1, 1)", "--with", "step"],
     ],
-    ids=["split backward", "two pipes", "float32", "rules"],
+    ids=["split backward", "slices", "two pipes", "float32", "rules"],
 )
 def test_right_gradients(arguments: list[str]) -> None:
     done = check(*arguments)
@@ -74,13 +75,12 @@ def test_wrong_gradients_are_named(fault: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["seq1f1b", "-D", "P=2", "-D", "M=2"], 1, "slices"),
         (["one_f_one_b", "-D", "P=2", "-D", "M=2", "-D", "forward_only=true"], 1, "no backward"),
         (["gpip"], 1, "gpipe"),
         (["gpipe", "-D", "P"], 2, "NAME=VALUE"),
         (["none.json", "-D", "P=2"], 2, "only -D M"),
     ],
-    ids=["slices", "no backward", "unknown schedule", "wrong parameter", "program with parameters"],
+    ids=["no backward", "unknown schedule", "wrong parameter", "program with parameters"],
 )
 def test_refused(arguments: list[str], code: int, message: str) -> None:
     done = check(*arguments)

@@ -10,7 +10,7 @@ import sys
 import ppcc.torch
 import pytest
 
-MODULES = ("ppcc.torch", "ppcc.torch._check", "ppcc.torch._checkpoint", "ppcc.torch._overlap", "ppcc.torch._retune", "ppcc.torch._runtime", "ppcc.torch._tune", "ppcc.tune")
+MODULES = ("ppcc.torch", "ppcc.torch._check", "ppcc.torch._checkpoint", "ppcc.torch._overlap", "ppcc.torch._retune", "ppcc.torch._runtime", "ppcc.torch._slice_cache", "ppcc.torch._tune", "ppcc.tune")
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -13,7 +13,7 @@ import pytest
 GPT = Path(__file__).resolve().parents[3] / "examples" / "gpt"
 
 
-@pytest.mark.parametrize("options", [["--schedule=zero_bubble_v", "--recompute"], ["--schedule=gpipe", "--tune"]])
+@pytest.mark.parametrize("options", [["--schedule=seq1f1b", "--recompute"], ["--schedule=gpipe", "--tune"]])
 def test_a_small_gpt_learns_under_any_schedule(options: list[str]) -> None:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py"]
     sizes = ["--microbatches=4", "--layers=4", "--width=32", "--steps=20"]

@@ -109,7 +109,6 @@ WRAPPERS = {
 }
 
 REASONS = {
-    "are slices of one sequence": "a stage does not learn its slice of a sequence",
     "is for stages that fully_shard has cut up": "the program gathers weights, so `fully_shard` has to shard them",
     "cannot have replicas in other pipes": "sharded stages cannot have replicas in two pipes",
 }
@@ -124,23 +123,23 @@ def make_stages(wrapper: Wrapper, count: int) -> list[Stage]:
     return stages
 
 
-def data(wrapper: Wrapper, microbatches: int) -> tuple[Tensor, Tensor]:
-    batch, target = make_batch(microbatches)
+def data(wrapper: Wrapper, sequences: int) -> tuple[Tensor, Tensor]:
+    batch, target = make_batch(sequences, length=4)
     return (batch.float(), target.float()) if wrapper.bf16 else (batch, target)
 
 
 @cache
-def reference(bf16: bool, tied: bool, count: int, microbatches: int) -> list[dict[str, Tensor]]:
+def reference(bf16: bool, tied: bool, count: int, sequences: int) -> list[dict[str, Tensor]]:
     """The gradients of each stage without a pipeline."""
     plain = Wrapper(in_bf16 if bf16 else plainly, tied=tied, bf16=bf16)
     stages = make_stages(plain, count)
     if tied:
         stages[-1].out.weight = stages[0].out.weight
-    batch, target = data(plain, microbatches)
-    for x, y in zip(batch.chunk(microbatches), target.chunk(microbatches), strict=True):
+    batch, target = data(plain, sequences)
+    for x, y in zip(batch.chunk(sequences), target.chunk(sequences), strict=True):
         for stage in stages:
             x = stage(x)
-        (loss_fn(x, y) / microbatches).backward()
+        (loss_fn(x, y) / sequences).backward()
     return [{name: weight.grad for name, weight in stage.named_parameters() if weight.grad is not None} for stage in stages]
 
 
@@ -155,7 +154,8 @@ def run_cell(program: ppcc.Program, wrapper: Wrapper, mesh: DeviceMesh, label: s
     count, times = max(pipe.num_stages for pipe in program.pipes), 1 + wrapper.shares
     stages = make_stages(wrapper, count)
     mine: dict[int, Any] = {stage: wrapper.wrap(stages[stage], mesh["tp"]) for stage in sorted({stage for _, stage in program.local_stages(here)})}
-    batch, target = (tensor.chunk(times)[copy % times] for tensor in data(wrapper, times * program.num_microbatches))
+    sequences = times * program.num_microbatches // program.pipes[0].slices
+    batch, target = (tensor.chunk(times)[copy % times] for tensor in data(wrapper, sequences))
     options: dict[str, Any] = {"tied": [{0: "out.weight", -1: "out.weight"}]} if wrapper.tied else {}
     if wrapper.bf16:
         optimizer = torch.optim.SGD([weight for module in mine.values() for weight in module.parameters()], lr=0.0)
@@ -170,7 +170,7 @@ def run_cell(program: ppcc.Program, wrapper: Wrapper, mesh: DeviceMesh, label: s
         return str(error)
     if wrapper.bf16:
         assert runtime.step_optimizer(), f"{label}: the optimizer has not stepped"
-    wanted = reference(wrapper.bf16, wrapper.tied, count, times * program.num_microbatches)
+    wanted = reference(wrapper.bf16, wrapper.tied, count, sequences)
     for stage, module in mine.items():
         for name, weight in module.named_parameters():
             got, want = weight.grad, wanted[stage][name.removeprefix("module.")]

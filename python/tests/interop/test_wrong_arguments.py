@@ -95,10 +95,10 @@ def test_hooks_and_weights_may_not_be_those_of_others() -> None:
 
 @pytest.mark.parametrize("name", ["seq1f1b", "slimpipe"])
 @pytest.mark.parametrize("options", [{}, {"variable_shapes": True}, {"shapes": {0: torch.empty(2, 2)}}])
-def test_slices_of_sequences_are_refused(name: str, options: dict[str, Any]) -> None:
+def test_stages_must_take_slices(name: str, options: dict[str, Any]) -> None:
     program = ppcc.compile(name, P=1, M=2, n=2)
     stages = {stage: nn.Linear(2, 2) for _, stage in program.local_stages(0)}
-    refused("are slices of one sequence, but the Runtime would train each as a sample", lambda: Runtime(program, stages, loss_fn=loss_fn, **options))
+    refused("are slices of one sequence, but stage 0 would train each as a sample", lambda: Runtime(program, stages, loss_fn=loss_fn, **options))
 
 
 @pytest.mark.parametrize("options", [{}, {"variable_shapes": True}])

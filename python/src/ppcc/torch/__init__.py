@@ -1,6 +1,6 @@
 """Run programs on torch.distributed.
 
-`Runtime` runs every program except those with slices of sequences and those that move memory between ranks (`bpipe`), including several pipes (DualPipe), overlap groups, skip edges, B or I and W. It rejects stages whose gradients would be wrong before the
+`Runtime` runs every program except those that move memory between ranks (`bpipe`), including slices of sequences (`SliceCache`), several pipes (DualPipe), overlap groups, skip edges, B or I and W. It rejects stages whose gradients would be wrong before the
 first step. `tune` finds the order with the shortest step for measured costs, and `Retuner` a new one when these drift. `load_torch_runtime` runs a program in PyTorch's own
 runtime, and `check` reports whether a schedule of another system can deadlock.
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ._overlap import Half, interleave, yield_to_other
     from ._retune import Drift, Retuner
     from ._runtime import Runtime
+    from ._slice_cache import SliceCache, current_action
     from ._step import StepResult
     from ._tune import tune
     from ._tune_result import TuneResult
@@ -39,6 +40,7 @@ _NAMES = {
     "._overlap": ("Half", "interleave", "yield_to_other"),
     "._retune": ("Drift", "Retuner"),
     "._runtime": ("Runtime",),
+    "._slice_cache": ("SliceCache", "current_action"),
     "._step": ("StepResult",),
     "._tune": ("tune",),
     "._tune_result": ("TuneResult",),
@@ -47,8 +49,8 @@ _NAMES = {
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "CheckResult", "Checkpoint", "Drift", "Half", "Retuner", "Runtime", "StepError", "StepResult", "TuneResult", "TunedOrder",
-    "UsageError", "check", "interleave", "load_torch_runtime", "tune", "yield_to_other",
+    "CheckResult", "Checkpoint", "Drift", "Half", "Retuner", "Runtime", "SliceCache", "StepError", "StepResult", "TuneResult", "TunedOrder",
+    "UsageError", "check", "current_action", "interleave", "load_torch_runtime", "tune", "yield_to_other",
 ]  # fmt: skip
 
 _renamed = renamed_in_module(

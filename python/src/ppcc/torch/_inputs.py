@@ -46,12 +46,19 @@ class BatchSplitter:
     and values without tensors are passed to each.
     """
 
-    count: int
+    slices: tuple[int, ...]
+    """Into how many slices each sequence is cut; 1 where a microbatch is a whole one."""
     dim: int
+    sequence_dim: int
     equal: bool
     """Whether all microbatches have the same shape."""
     names: frozenset[str] | None = None
     """The parameters of the stages of all ranks; None if a stage takes any keyword argument."""
+
+    @property
+    def count(self) -> int:
+        """The number of microbatches."""
+        return sum(self.slices)
 
     def inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], target: Any, loss_kwargs: Mapping[str, Any] | None) -> Inputs:
         for name in kwargs.keys() - (kwargs.keys() if self.names is None else self.names):
@@ -81,12 +88,12 @@ class BatchSplitter:
 
     def _split(self, value: Any, what: str) -> Sequence[Any]:
         if isinstance(value, Tensor):
-            if value.ndim <= self.dim or value.shape[self.dim] % self.count != 0:
-                raise UsageError(
-                    f"{what} of shape {list(value.shape)} cannot be cut into {self.count} equal microbatches "
-                    f"along dimension {self.dim}"
-                )
-            return value.tensor_split(self.count, self.dim)
+            microbatches = _equal_parts(value, len(self.slices), self.dim, what, "microbatches")
+            return [
+                one
+                for microbatch, slices in zip(microbatches, self.slices, strict=True)
+                for one in _equal_parts(microbatch, slices, self.sequence_dim, what, "slices")
+            ]
         if not _has_tensors(value):
             return [value] * self.count
         if not isinstance(value, (list, tuple)):
@@ -96,6 +103,14 @@ class BatchSplitter:
         if self.equal and len({TensorInfo.of(one) for one in value}) > 1:
             raise UsageError(f"{what} has microbatches of several shapes, which needs variable_shapes")
         return value
+
+
+def _equal_parts(value: Tensor, count: int, dim: int, what: str, parts: str) -> Sequence[Tensor]:
+    if count == 1:
+        return [value]
+    if value.ndim <= dim or value.shape[dim] % count != 0:
+        raise UsageError(f"{what} of shape {list(value.shape)} cannot be cut into {count} equal {parts} along dimension {dim}")
+    return value.tensor_split(count, dim)
 
 
 def _has_tensors(value: Any) -> bool:

@@ -23,8 +23,9 @@ from ._inputs import BatchSplitter, Inputs, parameter_names
 from ._messages import first_early_receive, acknowledged_by
 from ._reductions import GradientState, Reductions, Tie
 from ._shapes import TensorInfo, check_plain, infer, structure_of, structured, tensor_spec
+from ._slices import caches_of
 from ._split import check_version
-from ._unsupported_stages import check_slices, check_stage, has_multi_grad_hook
+from ._unsupported_stages import TAKE_SLICES, check_slices, check_stage, has_multi_grad_hook
 from ._streams import Streams
 
 LossFunction = Callable[..., Tensor]
@@ -53,6 +54,7 @@ class RuntimeConfig:
     loss_fn: LossFunction | None
     scale_grads: bool
     split_dim: int
+    sequence_dim: int
     handlers: Mapping[str, Handler]
     tied: Sequence[Tie]
     outside: Mapping[str, dist.ProcessGroup]
@@ -103,6 +105,8 @@ class LinkedProgram:
             self.replicated = ReplicatedStages(given, self.actions)
             self.modules = {key: inside(module) for key, module in given.items()}
             """Of stages in DistributedDataParallel the module inside."""
+            self.caches = {key: caches_of(module) for key, module in self.modules.items() if program.pipes[key[0]].slices > 1}
+            """Of stages of slices the caches."""
             self._check(performed)
             self.sharded = self._find_sharded()
             self._check_mesh()
@@ -115,7 +119,9 @@ class LinkedProgram:
         own_names = list(map(parameter_names, self.modules.values()))
         names = [one for there in setup.groups.all_gather(own_names) for one in there]
         known = None if None in names else frozenset().union(*names)  # type: ignore[arg-type]
-        self.splitter = BatchSplitter(program.num_microbatches, setup.split_dim, equal=not setup.dynamic, names=known)
+        pipes = sorted(program.pipes, key=lambda pipe: pipe.microbatches.start)
+        slices = tuple(pipe.slices for pipe in pipes for _ in pipe.microbatches[:: pipe.slices])
+        self.splitter = BatchSplitter(slices, setup.split_dim, setup.sequence_dim, equal=not setup.dynamic, names=known)
         self.reductions = Reductions(
             program,
             self.rank,
@@ -181,7 +187,9 @@ class LinkedProgram:
     def _check(self, performed: Collection[str]) -> None:
         program, setup = self.program, self.setup
         check_version()
-        check_slices(program, "the Runtime")
+        for stage_key, caches in self.caches.items():
+            if not caches and not getattr(self.modules[stage_key], "takes_slices", False):
+                check_slices(program, f"stage {stage_key[1]}", TAKE_SLICES)
         for key in setup.dw_builders:
             module = setup.stages.get(key)
             if module is None:

@@ -47,6 +47,7 @@ class Runtime:
         device: The device of messages; by default that of the first weight.
         scale_grads: Whether gradients are those of the mean of the losses of all microbatches, instead of those of their sum.
         split_dim: The dimension along which batches are split into microbatches.
+        sequence_dim: The dimension along which sequences are split, if microbatches are slices of them.
         handlers: Functions that run declared actions, by mnemonic. Without one, the Runtime runs the actions of std.pp itself
             (docs/training-python.md).
         tied: Weights that several stages share, each by its name in these stages, such as
@@ -96,6 +97,7 @@ class Runtime:
         device: torch.device | str | None = None,
         scale_grads: bool = True,
         split_dim: int = 0,
+        sequence_dim: int = 1,
         handlers: Mapping[str, Handler] | None = None,
         tied: Sequence[Tie] = (),
         dw_builder: Mapping[Any, Callable[[], Callable[[], None]]] | None = None,
@@ -123,6 +125,7 @@ class Runtime:
             loss_fn=loss_fn,
             scale_grads=scale_grads,
             split_dim=split_dim,
+            sequence_dim=sequence_dim,
             handlers=handlers or {},
             tied=tied,
             outside=groups or {},

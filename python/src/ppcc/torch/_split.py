@@ -41,7 +41,7 @@ _donating: WeakSet[type] = WeakSet()
 """The types of the nodes of such parts, as far as one has been met."""
 _warned: set[str] = set()
 """Warnings that were shown; Python itself repeats some, since torch.compile resets what it has shown."""
-Edges = list[tuple[GradientEdge, Tensor]]
+Edges = Sequence[tuple[GradientEdge, Tensor]]
 """Where a run of the engine begins, with the gradients there."""
 
 
@@ -51,19 +51,19 @@ def check_version() -> None:
         raise UsageError(f"training needs PyTorch 2.7 or newer, and this is {torch.__version__}")
 
 
-def backward(outputs: Sequence[Tensor], gradients: Gradients) -> None:
-    """Adds the gradients of weights and inputs to their `grad`."""
-    _run(_roots(outputs, gradients))
+def backward(outputs: Sequence[Tensor], gradients: Gradients, further: Edges = ()) -> None:
+    """Adds the gradients of weights and inputs to their `grad`; starts at `further` edges, too."""
+    _run([*_roots(outputs, gradients), *further])
 
 
 def backward_input(
-    inputs: Sequence[Tensor], outputs: Sequence[Tensor], gradients: Gradients, label: str = "a stage", *, defers_all: bool = False
+    inputs: Sequence[Tensor], outputs: Sequence[Tensor], gradients: Gradients, label: str = "a stage", further: Edges = (), *, defers_all: bool = False
 ) -> Callable[[], None]:
     """Adds the gradients of the inputs, which are leaves, to their `grad`; returns a function to call once, which does so for the weights.
 
-    Drop the outputs afterwards: they keep the graph. With `defers_all` no weight gets a gradient before that call.
+    It starts at `further` edges, too. Drop the outputs afterwards: they keep the graph. With `defers_all` no weight gets a gradient before that call.
     """
-    roots = _roots(outputs, gradients)
+    roots = [*_roots(outputs, gradients), *further]
     sources = [tensor for tensor in inputs if tensor.requires_grad]
     if not sources:  # The first stage: no stage reads the gradient of its input.
         return partial(_run, roots)
@@ -163,7 +163,7 @@ def whole_backward_message(label: str, reason: str) -> str:
     )
 
 
-def _roots(outputs: Sequence[Tensor], gradients: Gradients) -> Edges:
+def _roots(outputs: Sequence[Tensor], gradients: Gradients) -> list[tuple[GradientEdge, Tensor]]:
     return [
         (get_gradient_edge(output), gradient)
         for output, gradient in zip(outputs, gradients, strict=True)
@@ -258,7 +258,7 @@ def _backward_weight(calls: list[_Call], deferred: Edges) -> None:
     The calls are inside of one run of the engine, in which checkpoints recompute once, and which wants the gradients of their other edges:
     a node computes only those.
     """
-    found: Edges = []
+    found: list[tuple[GradientEdge, Tensor]] = []
 
     def call_all() -> None:
         while calls:  # Frees each node, and what it has saved.
@@ -272,7 +272,7 @@ def _backward_weight(calls: list[_Call], deferred: Edges) -> None:
             root = cast(Any, _InOneRun.apply)(anchor, call_all)
         wanted = [edge for _, _, edges in calls for edge, _ in edges]
         torch.autograd.grad([root], [get_gradient_edge(anchor), *wanted], allow_unused=True)
-    _run(deferred + found)
+    _run([*deferred, *found])
 
 
 def _fitting(gradient: Tensor, edge: GradientEdge) -> Tensor:

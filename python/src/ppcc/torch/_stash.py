@@ -123,6 +123,10 @@ class OffloadedTensors:
             self._pack(tensor)
         return sum(block.content.nbytes for block in self._blocks.values())
 
+    def keep(self, tensors: Iterable[Tensor]) -> None:
+        """Does not move the memory of these tensors, which others have, too."""
+        self._stays.update(map(_address, tensors))
+
     def holds(self, tensor: Tensor) -> bool:
         """Whether autograd has saved the memory of a tensor here."""
         return _address(tensor) in self._blocks
@@ -203,7 +207,7 @@ class _Part:
     stride: tuple[int, ...]
 
     def tensor(self) -> Tensor:
-        return _over(self.block.content, self.dtype, self.offset, self.size, self.stride)
+        return over(self.block.content, self.dtype, self.offset, self.size, self.stride)
 
 
 @dataclass(slots=True, frozen=True)
@@ -236,7 +240,7 @@ def _bytes(tensor: Tensor) -> Tensor:
     return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage, 0, (storage.nbytes(),), (1,))
 
 
-def _over(memory: Tensor, dtype: torch.dtype, offset: int, size: torch.Size, stride: tuple[int, ...]) -> Tensor:
+def over(memory: Tensor, dtype: torch.dtype, offset: int, size: torch.Size, stride: tuple[int, ...]) -> Tensor:
     """A tensor with this memory that is not a view, so that autograd can detach it."""
     made = torch.empty(0, dtype=dtype, device=memory.device)
     return made.set_(memory.untyped_storage(), offset, size, stride)
@@ -245,7 +249,7 @@ def _over(memory: Tensor, dtype: torch.dtype, offset: int, size: torch.Size, str
 def _empty_like(tensor: Tensor) -> Tensor:
     """A tensor of the same shape with the memory of one number."""
     one = torch.zeros(1, dtype=tensor.dtype, device=tensor.device)
-    return _over(one, tensor.dtype, 0, tensor.size(), (0,) * tensor.ndim)
+    return over(one, tensor.dtype, 0, tensor.size(), (0,) * tensor.ndim)
 
 
 class _GraphPlaceholder(torch.autograd.Function):

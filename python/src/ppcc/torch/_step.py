@@ -30,6 +30,7 @@ from ._measure import Observer
 from ._messages import Messages, edges_from
 from ._optimizer import Optimizer
 from ._overlap import Half
+from ._slices import SliceStore, running
 from ._shapes import TensorInfo, as_tensors, check_real, gradient_placements, structure_of, structured
 from ._unsupported_stages import check_graph, check_trains
 
@@ -92,6 +93,7 @@ class Step:
         self._stashes: dict[Key, Stash] = {}
         self._losses: dict[Key, Tensor] = {}
         self._outputs: dict[Key, tuple[Tensor, ...]] = {}
+        self._slices = SliceStore(self._stashes, linked.keys_of["R"], trains=trains) if linked.caches else None
         self._messages = Messages(
             linked.channels, self._setup.device, partial(_receive_specs, linked, trains), linked.headers, answered=trains, acknowledges=linked.acknowledges, mesh=self._setup.mesh, observer=observer
         )
@@ -173,7 +175,7 @@ class Step:
         handler = self._setup.handlers.get(op)
         if handler is None and op in STEP_ACTIONS and not self._reduces:
             return
-        with self._observer.runs(self, action):
+        with self._observer.runs(self, action), running(action, self._slices):
             try:
                 if handler is not None:
                     handler(action)
@@ -226,6 +228,8 @@ class Step:
                 self._outputs[key] = tuple(tensor.detach() for tensor in outputs)
             if not recomputed:
                 stash.outputs = self._loss(action, stash, outputs)
+        if self._slices is not None:
+            self._slices.after_forward(action, self._linked.caches.get(stage_key, frozenset()))
 
     def _call(self, action: Action, stash: Stash) -> tuple[Tensor, ...]:
         module, label = self._module(action), f"stage {action.stage}"
@@ -242,7 +246,7 @@ class Step:
             )
         self._linked.structures[stage_key] = structure
         if stage_key in self._linked.unchecked and torch.is_grad_enabled():
-            check_graph(outputs, stash.received(), label, defers_all=self._linked.defers_all(stage_key))  # Its shapes were given or come with messages, or it ran on zeros.
+            check_graph(outputs, self._sources(action, stash), label, defers_all=self._linked.defers_all(stage_key))  # Its shapes were given or come with messages, or it ran on zeros.
             self._linked.unchecked.discard(stage_key)
         if torch.is_grad_enabled() and self._linked.program.has_backward:
             check_trains(outputs, module, label)
@@ -284,6 +288,14 @@ class Step:
 
     # Backward.
 
+    def _sources(self, action: Action, stash: Stash) -> list[Tensor]:
+        """The leaves whose gradients others wait for: other stages, and the slices before."""
+        return stash.received() + ([] if self._slices is None else self._slices.leaves(self._key(action)))
+
+    def _further_roots(self, action: Action) -> _split.Edges:
+        """Where the backward starts beside the outputs: at what later slices have read."""
+        return () if self._slices is None else self._slices.roots(self._key(action))
+
     def _output_gradients(self, action: Action, stash: Stash) -> Sequence[Tensor | None]:
         pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
         readers = self._linked.readers[pipe.index, stage]
@@ -302,7 +314,9 @@ class Step:
         return gradients
 
     def _send_input_gradients(self, action: Action, stash: Stash) -> None:
-        """Queues the gradients of the inputs for the stages that produced those inputs."""
+        """Queues the gradients of the inputs for the stages that produced those inputs, and leaves those of slices to them."""
+        if self._slices is not None:
+            self._slices.give_back(self._key(action), is_done=action.op == "B")
         for source, inputs in stash.inputs.items():
             if source >= 0:
                 gradients = []
@@ -319,7 +333,7 @@ class Step:
         stash = self._stashes[self._key(action)].ready(action)
         gradients = self._output_gradients(action, stash)
         with self._linked.replicated.adding(action, reduces=self._reduces):
-            _split.backward(stash.outputs, gradients)
+            _split.backward(stash.outputs, gradients, self._further_roots(action))
         if (build := self._linked.dw_builder(action)) is not None:
             build()()
         self._send_input_gradients(action, stash)
@@ -329,12 +343,14 @@ class Step:
         stash = self._stashes[self._key(action)].ready(action)
         gradients = self._output_gradients(action, stash)
         if (build := self._linked.dw_builder(action)) is not None:
-            _split.backward(stash.outputs, gradients)
+            _split.backward(stash.outputs, gradients, self._further_roots(action))
             stash.weights, stash.outputs = build(), ()
             self._send_input_gradients(action, stash)
             return
         defers_all = (action.pipe.index, action.stage) in self._linked.has_multi_grad_hook or self._linked.replicated.is_last(action)
-        stash.weights = _split.backward_input(stash.received(), stash.outputs, gradients, f"stage {action.stage}", defers_all=defers_all)
+        stash.weights = _split.backward_input(
+            self._sources(action, stash), stash.outputs, gradients, f"stage {action.stage}", self._further_roots(action), defers_all=defers_all
+        )
         stash.outputs = ()  # Else they would keep the graph.
         self._send_input_gradients(action, stash)
 
@@ -343,6 +359,8 @@ class Step:
         assert stash.weights is not None
         with self._linked.replicated.adding(action, reduces=self._reduces):
             stash.weights()
+        if self._slices is not None:
+            self._slices.drop(self._key(action))
 
     # Actions that schedules declare; their names are those of std.pp.
 

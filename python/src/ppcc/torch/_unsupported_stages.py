@@ -40,13 +40,20 @@ UNSUPPORTED_WRAPPERS = {
 """Classes, by name, of any package, that expect one backward after each forward, and what to use instead."""
 
 
-def check_slices(program: Program, client: str) -> None:
+TAKE_SLICES = (
+    "give its attentions a ppcc.torch.SliceCache, set `takes_slices = True` if no position of it reads another one, or use a schedule of "
+    "whole sequences"
+)
+"""What to do about a stage."""
+
+
+def check_slices(program: Program, client: str, remedy: str = "use a schedule of whole sequences") -> None:
     """Raises UsageError for a program whose microbatches are slices of sequences."""
     for pipe in program.pipes:
         if pipe.slices > 1:
             raise UsageError(
                 f"each {pipe.slices} microbatches of `{program.schedule}` are slices of one sequence, but {client} would train each as a "
-                "sample of its own, without the keys and values of the slices before it: use a schedule of whole sequences"
+                f"sample of its own, without the keys and values of the slices before it: {remedy}"
             )
 
 
