@@ -163,7 +163,7 @@ def run_moved(rank: int, text: str) -> None:
         with pytest.raises(UsageError, match="layers cannot move: " + match):
             Retuner(runtime, layers=True, **options)  # type: ignore[arg-type]
     if found[1].applied:
-        other = torch.optim.SGD([{"params": [weight]} for weight in stage.parameters()][: 1 + rank])
+        other = torch.optim.SGD([{"params": stage.parameters()}, *({"params": []} for _ in range(rank))])
         with pytest.raises(UsageError, match="the optimizers of ranks have 1, 2, 3, 4 groups of weights"):
             Move(runtime, {rank: stage}, layout, result.layout, other)
 
