@@ -18,7 +18,8 @@ import torch
 import torch.distributed as dist
 from ppcc import _spread
 from ppcc._profile import Event, Profile, new_profile
-from ppcc.torch import Runtime, UsageError, _linked, _measure, _tune, tune
+from ppcc.torch import Runtime, UsageError, _linked, _measure, _tuning, tune
+from ppcc.torch._tune import RuntimeJob
 from torch import Tensor, nn
 
 from . import spawn
@@ -196,7 +197,7 @@ def run_measured(rank: int, text: str) -> None:
         def ahead() -> int:
             return time.perf_counter_ns() + 900 * 10**9
 
-        _measure.now = _tune.now = ahead
+        _measure.now = _tuning.now = ahead
     program = ppcc.Program.from_json(text)
     modules = make_stages(3, Plain)
     runtime = Runtime(program, {rank: modules[rank]}, loss_fn=loss_fn, optimizer=torch.optim.Adam(modules[rank].parameters()))
@@ -204,9 +205,12 @@ def run_measured(rank: int, text: str) -> None:
     runtime.step(batch, target=target)
     runtime.step_optimizer()
     runtime.optimizer.zero_grad()
-    tuning = _tune._Tuning(runtime, (batch,), {"target": target}, 1, 1, {}, _tune._State(runtime))
-    tuning._step(tuning.meter)
-    tuning._measure()
+    tuning = _tuning.Tuning(RuntimeJob(runtime), _tuning.Options(steps=1))
+    for steps in (tuning._step(tuning.meter), tuning._measure()):
+        runtime._observer = next(steps)
+        runtime.step(batch, target=target, reduce_grads=False)
+        with pytest.raises(StopIteration):
+            steps.send(0.0)
     # 3 positions, ROWS rows and WIDTH numbers of 8 bytes: the input, the result of tanh; at W the gradient of the product.
     size = 3 * ROWS * WIDTH * 8
     assert tuning.profile.memory["F"][0] == size and tuning.profile.memory["F"][1] == 2 * size
@@ -214,7 +218,7 @@ def run_measured(rank: int, text: str) -> None:
     weights = 8 * WIDTH * (WIDTH + 1)
     assert tuning.profile.memory["static"][1] == 4 * weights + 2 * 4  # Weights, gradients, two moments; the steps of two weights.
     # Before it has stepped, what is expected counts: two moments.
-    assert _tune.static_memory(Runtime(program, {rank: Plain().double()}, loss_fn=loss_fn), state_per_weight=2) == {rank: 4 * weights}
+    assert RuntimeJob(Runtime(program, {rank: Plain().double()}, loss_fn=loss_fn)).static_memory(2) == {rank: 4 * weights}
     assert all(0 <= float(latency) < 1000 for latency in tuning.profile.latencies()), tuning.profile.latencies()
     offset = _measure.clock_offsets(tuning.groups)
     assert offset[0] == offset[2] == 0 and abs(offset[1] - 900 * 10**9) < 10**9, offset
@@ -284,7 +288,7 @@ def test_what_varies_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     program = ppcc.compile("one_f_one_b", P=4, M=8)
     varying = profile_of(4, lambda kind, stage: [LENGTHS[kind] - 2, LENGTHS[kind], LENGTHS[kind] + 2])
     assert 1.05 < _spread.Spread(varying).of(program) < 1.5
-    tuning = _tune._Tuning.__new__(_tune._Tuning)
+    tuning = _tuning.Tuning.__new__(_tuning.Tuning)
     tuning.base_name = "given"
     tuning.profile = profile_of(2, lambda kind, stage: [1, 1, 9] if (kind, stage) == ("F", 1) else [2])
     text = "the given program took 30 ms a step, but 20 ms are predicted; what varies most is F of stage 1: 1 ms in the median, 9 ms or more in one of ten"

@@ -12,9 +12,11 @@ import ppcc
 import pytest
 import torch
 from ppcc._profile import Event, new_profile
-from ppcc.torch import Runtime, TuneResult, UsageError, _tune, tune
+from ppcc.torch import Runtime, TuneResult, UsageError, tune
 from ppcc.torch._cut import LayerCosts, layout_of, search
 from ppcc.torch._layers import Layer, Layout, Move
+from ppcc.torch._tune import _LayerTuning
+from ppcc.torch._tuning import Steps
 from torch import Tensor, nn
 
 from . import spawn
@@ -167,22 +169,22 @@ def run_kept(rank: int, text: str) -> None:
     # All steps after the move are slow.
     runtime = Runtime(program, stage(lambda number: LONG if number in (2, 3) else SHORT), loss_fn=loss_fn)
     before = {number: list(module.children()) for number, module in runtime.stages.items()}
-    step = _tune._Tuning._step
+    step = _LayerTuning._step
 
-    def slow(tuning: Any, observer: Any) -> float:
-        return step(tuning, observer) + (10000 if tuning.move is not None else 0)
+    def slow(tuning: Any, observer: Any) -> Steps[float]:
+        return (yield from step(tuning, observer)) + (10000 if tuning.move is not None else 0)
 
-    _tune._Tuning._step = slow  # type: ignore[method-assign]
+    _LayerTuning._step = slow  # type: ignore[method-assign]
     result = tune(runtime, batch, target=target, layers=True, steps=1)
     assert any(remark.startswith("layers stay where they were: a step took 1") for remark in result.remarks), result.remarks
     assert_unchanged(result)
 
     # A rank that cannot run the new program leaves all as it was, too.
-    def fail(tuning: Any, text: str) -> str | None:
-        return "no room" if tuning.move is not None else found(tuning, text)
+    def fail(tuning: Any, text: str) -> Steps[str | None]:
+        return "no room" if tuning.move is not None else (yield from found(tuning, text))
 
-    found, _tune._Tuning._try_program = _tune._Tuning._try_program, fail  # type: ignore[assignment, method-assign]
-    _tune._Tuning._step = step  # type: ignore[method-assign]
+    found, _LayerTuning._try_program = _LayerTuning._try_program, fail  # type: ignore[assignment, method-assign]
+    _LayerTuning._step = step  # type: ignore[method-assign]
     runtime = Runtime(program, stage(lambda number: LONG if number in (2, 3) else SHORT), loss_fn=loss_fn)
     before = {number: list(module.children()) for number, module in runtime.stages.items()}
     result = tune(runtime, batch, target=target, layers=True, steps=1)

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Observer:
     """What a step calls around its actions and waits for messages, and before it posts messages. This one does nothing."""
 
-    def runs(self, step: Step, action: Action) -> AbstractContextManager[object]:
+    def runs(self, step: Any, action: Action) -> AbstractContextManager[object]:
         return nullcontext()
 
     def waits(self, edge: Edge) -> AbstractContextManager[object]:
@@ -48,7 +48,7 @@ class NamedRanges(Observer):
 
     @contextmanager
     def runs(self, step: object, action: Action) -> Iterator[None]:
-        key = action.pipe.index, action.stage, action.microbatch
+        key = _key(action)
         with ExitStack() as ranges:
             if count := 0 if action.op in self._handlers else _count_received(action):
                 self._starting[key] = [count], lambda: ranges.enter_context(torch.profiler.record_function(str(action)))
@@ -98,20 +98,33 @@ class MemoryMeter(Observer):
         self.kept: dict[str, dict[int, int]] = {"F": {}, "I": {}}
 
     @contextmanager
-    def runs(self, step: Step, action: Action) -> Iterator[None]:
+    def runs(self, step: Any, action: Action) -> Iterator[None]:
         measures = step._trains and action.stage not in self.kept.get(action.op, (action.stage,))
-        key = action.pipe.index, action.stage, action.microbatch
         if measures and action.op == "F":
-            module = step._linked.modules[key[:2]]
-            memory = OffloadedTensors([*module.parameters(), *module.buffers(), *step._inputs.tensors(action.microbatch)])
+            memory = OffloadedTensors(self._stays(step, action))
             with memory.saving_hooks():
                 yield
-            self.kept["F"][action.stage] = memory.count_bytes([*step._stashes[key].received(), *step._stashes[key].outputs])
+            self.kept["F"][action.stage] = memory.count_bytes(self._keeps(step, action))
             return
         yield
         if measures:
-            gradients = [leaf for leaf in tree_leaves(getattr(step._stashes[key].weights, "args", ())) if isinstance(leaf, Tensor)]
+            deferred = step._stashes[_key(action)].weights
+            gradients = [leaf for leaf in tree_leaves(getattr(deferred, "args", ())) if isinstance(leaf, Tensor)]
             self.kept["I"][action.stage] = OffloadedTensors(()).count_bytes(gradients)
+
+    def _stays(self, step: Any, action: Action) -> list[Tensor]:
+        """What there is without the forward."""
+        module = step._linked.modules[action.pipe.index, action.stage]
+        return [*module.parameters(), *module.buffers(), *step._inputs.tensors(action.microbatch)]
+
+    def _keeps(self, step: Any, action: Action) -> list[Tensor]:
+        """What is kept after a forward beside what autograd saves."""
+        stash = step._stashes[_key(action)]
+        return [*stash.received(), *stash.outputs]
+
+
+def _key(action: Action) -> tuple[int, int, int]:
+    return action.pipe.index, action.stage, action.microbatch
 
 
 class TimeRecorder(Observer):
@@ -137,14 +150,15 @@ class TimeRecorder(Observer):
             return
         if self._step is None or self._step() is not step:
             self._step, self._end = weakref.ref(step), None
-        self._waited, entered = 0, now()
+            self._waited = 0
+        entered = now()
         yield
         end = now()
         if self._end is None:
             self.spans.append((entered, end))
             self._end = entered
         self._add(str(action), self._end, end - self._end - self._waited)
-        self._end = end
+        self._end, self._waited = end, 0
         self.spans[-1] = self.spans[-1][0], end
 
     @contextmanager

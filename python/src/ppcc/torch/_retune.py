@@ -19,8 +19,9 @@ from ._errors import UsageError
 from ._layers import Container, Layout, Move, find_containers, static_bytes
 from ._measure import MemoryMeter, TimeRecorder
 from ._runtime import Runtime
-from ._tune import check_supported, from_rank_0, static_memory, transports_of
+from ._tune import RuntimeJob, check_supported
 from ._tune_result import TuneResult
+from ._tuning import from_rank_0
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ class Retuner:
             own = {stage: len(container) for stage, container in self._containers.items()}
             if any(len(self._layout[stage]) != count for stage, count in own.items()):
                 raise UsageError("layers cannot move: stages have other layers than tune() has left them")
-        self._runtime, self._every, self._window = runtime, every, steps
+        self._runtime, self._job, self._every, self._window = runtime, RuntimeJob(runtime), every, steps
         self._limit: float | None = memory_limit
         self._min_drift, self._min_gain, self._effort, self._apply = min_drift, min_gain, effort, apply
         self._observer = runtime._observer
@@ -181,7 +182,7 @@ class Retuner:
             return None
         self._runtime._observer = self._observer
         profile = new_profile()
-        now = median(self._recorder.gather(self._groups, self._meter.kept | {"static": static_memory(self._runtime, self._optimizer)}, profile))
+        now = median(self._recorder.gather(self._groups, self._meter.kept | {"static": self._job.static_memory(optimizer=self._optimizer)}, profile))
         self._due = self._steps + self._every
         return self._check_drift(profile, now) if self._trial is None else self._end_trial(profile, now)
 
@@ -206,7 +207,7 @@ class Retuner:
     def _check_drift(self, profile: Profile, now: float) -> Drift | None:
         static = [[static_bytes(layer, self._optimizer) for layer in container.children()] for container in self._containers.values()]
         sizes = self._groups.all_gather(dict(zip(self._containers, static, strict=True)))
-        drift, text = from_rank_0(self._runtime, lambda: self._find(profile, now, {stage: own for there in sizes for stage, own in there.items()}))
+        drift, text = from_rank_0(self._job, lambda: self._find(profile, now, {stage: own for there in sizes for stage, own in there.items()}))
         if drift is None:
             return None
         if text is None or not self._apply:
@@ -238,7 +239,7 @@ class Retuner:
     def _find(self, profile: Profile, now: float, static: Mapping[int, Sequence[int]]) -> _Found:
         """On rank 0: the drift since the order was chosen, and the program that is best now. `static` is the memory of layers, by stage."""
         program = self._runtime.program
-        chooser = Chooser(program, profile, transports_of(self._runtime), self._effort)
+        chooser = Chooser(program, profile, self._job.transports, self._effort)
         if self._before is None:
             self._before, self._first = (profile, now), (profile, self._layout)
             if self._limit is None:
@@ -276,7 +277,7 @@ class Retuner:
         layers = [replace(layer, static=sizes[layer.number]) for layer in self._layers]
         rank_of_stage = program.pipes[0].rank_of_stage
         costs = LayerCosts(layers, *self._first, slower=[self._slower[rank] for rank in rank_of_stage])
-        transports = transports_of(self._runtime)
+        transports = self._job.transports
         layout, best, _ = find_layout(costs, self._layout, program, transports, limit, self._effort, ["IW" if "I" in compute_kinds(program) else "B"])
         return None if layout == self._layout or best is None or best.makespan > slowest else (layout, best)
 

@@ -1,10 +1,4 @@
-"""Finds the order of actions with the shortest step for the stages of a Runtime, from measured costs (docs/tuning.md).
-
-1. Run some steps of the Runtime's program, and of one with the other kind of backward (B, or I and W) if the stages allow it.
-2. Fit costs: medians by kind and stage, the latency of edges, memory.
-3. On rank 0, simulate the orders of the library for this placement, and those that synthesis finds. An order is rated by its simulated
-   makespan, multiplied by what measured spread adds to it on average.
-4. Run the best in turns with the Runtime's own program, and keep the faster.
+"""Tunes a Runtime (docs/tuning.md): runs the steps that the loop (_tuning.py) asks for.
 
 With `layers`, stages are lists of layers. Then each layer is measured alone, and layers move before orders are chosen (_layers.py, _cut.py).
 """
@@ -12,35 +6,25 @@ With `layers`, stages are lists of layers. Then each layer is measured alone, an
 from __future__ import annotations
 
 import os
-import tempfile
-import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping
 from statistics import median
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from .. import _diagnostics
-from .._choose import COMPUTES, MAX_LIMIT, MIN_GAIN, Choice, Chooser, compute_kinds, without_costs
+from .._choose import MIN_GAIN, compute_kinds
 from .._profile import new_profile
 from .._program import Program
 from .._spread import Spread
-from .._timeline import Timeline
 from ._cut import LayerCosts, find_layout, layout_of
 from ._errors import UsageError
 from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers, measure_layers, static_bytes
-from ._measure import MemoryMeter, Observer, TimeRecorder, now
+from ._measure import MemoryMeter
 from ._runtime import Runtime
 from ._shapes import fork_random
-from ._tune_cache import Cache, StaleError, cache_of
 from ._tune_result import TuneResult
-
-T = TypeVar("T")
-MAX_UNEXPLAINED = 0.05
+from ._tuning import Job, Options, Steps, Tuner, Tuning, check_program, from_rank_0, raise_first
 
 
 def tune(
@@ -94,52 +78,60 @@ def tune(
         >>> result.steps < 20
         True
     """
-    if steps < 1:
-        raise UsageError(f"steps is {steps}, but must be at least 1")
-    if state_per_weight < 0:
-        raise UsageError(f"state_per_weight is {state_per_weight}, but must not be negative")
+    options = Options(memory_limit, steps, effort, state_per_weight, output, cache)
     with runtime._setup.groups.raise_on_all_ranks():
         check_supported(runtime, kwargs)
         containers = {} if layers is False else find_containers(runtime, layers)
-    observer, given = runtime._observer, runtime.program
+    job, observer = RuntimeJob(runtime, (args, kwargs)), runtime._observer
     state = _State(runtime)
-    tuning = _Tuning(runtime, args, kwargs, steps, effort, containers, state, state_per_weight)
     try:
-        options = {"memory_limit": memory_limit, "effort": effort, "layers": bool(containers), "state_per_weight": state_per_weight}
-        file = None if cache is None else cache_of(cache, runtime, args, kwargs, options)
-        if file is not None and (known := tuning.from_cache(file)) is not None:
-            return known
         with fork_random(runtime._setup.device):
-            result = tuning.run(memory_limit, output)
-        if file is not None:
-            from_rank_0(runtime, partial(file.save, result, runtime.program))
-        return result
-    except UsageError:
-        if _is_on_all_ranks(runtime):
-            tuning.undo_move()
-            runtime.set_program(given)
-        raise
+            tuner = Tuner(_LayerTuning(job, options, containers, state) if containers else Tuning(job, options))
+            while not tuner.has_ended:
+                with tuner.step() as runtime._observer:
+                    runtime.step(*args, reduce_grads=False, **kwargs)
+        assert tuner.result is not None
+        return tuner.result
     finally:
         state.restore()
         runtime._observer = observer
 
 
-def _is_on_all_ranks(runtime: Runtime) -> bool:
-    """Whether all ranks have raised the same UsageError together, so that the job goes on."""
-    return runtime._failures is None or runtime._failures.first_failure is None
+class RuntimeJob(Job):
+    """Steps of a Runtime."""
+
+    def __init__(self, runtime: Runtime, inputs: Any = None) -> None:
+        self.runtime, self.rank, self.groups = runtime, runtime.rank, runtime._setup.groups
+        self.inputs = inputs
+
+    @property
+    def program(self) -> Program:
+        return self.runtime.program
+
+    def set_program(self, program: Program) -> None:
+        self.runtime.set_program(program)
+
+    @property
+    def transports(self) -> list[str]:
+        runs_on = ["posted"] if self.runtime._linked.channels.host_waits else []
+        return list(dict.fromkeys([*runs_on, *self.program.transports]))
+
+    @property
+    def modules(self) -> dict[int, nn.Module]:
+        return {stage: module for (_, stage), module in self.runtime._linked.modules.items()}
+
+    def static_memory(self, state_per_weight: float = 0.0, optimizer: torch.optim.Optimizer | None = None) -> dict[int, int]:
+        return {stage: static_bytes(module, optimizer or self.runtime.optimizer, state_per_weight) for stage, module in self.modules.items()}
+
+    def goes_on(self) -> bool:
+        return self.runtime._failures is None or self.runtime._failures.first_failure is None
 
 
 def check_supported(runtime: Runtime, kwargs: Mapping[str, Any], *, trains: bool = False) -> None:
     """Raises UsageError for what cannot be tuned. If it `trains`, weights may have gradients."""
-    program, linked, setup = runtime.program, runtime._linked, runtime._setup
-    kinds = compute_kinds(program)
-    run = {(action.op, action.stage) for action in linked.actions if not action.kind.is_message}
+    linked, setup = runtime._linked, runtime._setup
+    check_program(runtime.program, runtime.rank)
     reasons = {
-        "programs of one pipe whose stages read the stage before them": len(program.pipes) > 1 or program.pipes[0].skip_edges or program.pipes[0].gaps,
-        "training programs": not program.has_backward,
-        f"programs of F, B, I and W; this has {', '.join(sorted(kinds - COMPUTES))}": kinds - COMPUTES,
-        "programs whose stages all have the same kinds of backward": len(run) != len(kinds) * len(program.local_stages(runtime.rank)),
-        "programs without overlap groups": any(len(group) > 1 and not group[0].kind.is_message for group in linked.action_groups),
         "stages on the CPU": setup.device.type != "cpu",
         "one pipeline, without data-parallel copies, a mesh or other groups": setup.outside or setup.mesh or len(setup.groups._pipelines) > 1,
         "stages that are not in fully_shard or DistributedDataParallel": linked.sharded or linked.replicated.wrappers,
@@ -149,31 +141,11 @@ def check_supported(runtime: Runtime, kwargs: Mapping[str, Any], *, trains: bool
         "steps that return nothing: without reduce_grads, return_outputs and share_losses": kwargs.keys()
         & {"reduce_grads", "return_outputs", "share_losses"},
     }
-    for supported, refused in reasons.items():
-        if refused:
-            raise UsageError(f"tune() supports only {supported}")
+    raise_first(reasons)
 
 
 def _tensors(runtime: Runtime, of: str) -> list[Tensor]:
     return list({id(tensor): tensor for module in runtime._linked.modules.values() for tensor in getattr(module, of)()}.values())
-
-
-def transports_of(runtime: Runtime) -> list[str]:
-    """The transports under which orders must not deadlock; they are simulated on the first."""
-    runs_on = ["posted"] if runtime._linked.channels.host_waits else []
-    return list(dict.fromkeys([*runs_on, *runtime.program.transports]))
-
-
-def from_rank_0(runtime: Runtime, make: Callable[[], T]) -> T:
-    """The value that a function returns on rank 0, on all ranks; raises UsageError on all ranks if it raises."""
-    made: Any = None
-    groups = runtime._setup.groups
-    with groups.raise_on_all_ranks():
-        if runtime.rank == 0:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                made = make()
-    return cast(T, groups.all_gather(made)[0])
 
 
 class _State:
@@ -194,177 +166,79 @@ class _State:
             weight.grad = None
 
 
-class _Tuning:
-    """The state of one call of tune()."""
+class _LayerTuning(Tuning):
+    """Also moves layers between stages before it chooses an order."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        steps: int,
-        effort: int,
-        containers: Mapping[int, Container],
-        state: _State,
-        state_per_weight: float = 0.0,
-    ) -> None:
-        self.runtime, self.args, self.kwargs, self.steps_at_once, self.effort = runtime, args, kwargs, steps, effort
-        self.containers, self.state, self.state_per_weight = containers, state, state_per_weight
-        self.groups = runtime._setup.groups
-        self.given = runtime.program
-        self.base, self.base_name = self.given, "given"
-        """What other orders are compared with."""
+    def __init__(self, job: RuntimeJob, options: Options, containers: Mapping[int, Container], state: _State) -> None:
+        self.runtime, self.containers, self.state = job.runtime, containers, state
         self.move: Move | None = None
         self.layout: Layout | None = None
+        self.given_layout: Layout | None = None
         self.layers: tuple[Layer, ...] = ()
-        self.profile = new_profile()
-        self.meter = self._new_meter()
-        self.overheads: list[float] = []
-        """What steps take beside their actions."""
-        self.remarks: list[str] = []
-        self.steps = 0
-        self.step_seconds = 0.0
-        self.began = time.process_time()
-        self.transports = transports_of(runtime)
+        super().__init__(job, options)
 
-    def run(self, memory_limit: int | None, output: str | os.PathLike[str] | None) -> TuneResult:
-        self._step(self.meter)  # The first step opens connections and infers shapes.
-        walls = given_walls = self._measure()
-        self.given_costs = self.profile.costs()
-        limit = int(from_rank_0(self.runtime, lambda: self._chooser.peak_memory(self.given) if memory_limit is None else memory_limit))
-        predicted = None
-        if self.containers:
-            given_layout = self._measure_layers()
-            self.layout = given_layout
-            if (moved := self._move_layers(given_layout, limit, median(walls))) is not None:
-                walls, predicted = moved
-        for kinds, name in (({"I", "W"}, "I and W"), ({"B"}, "B")):
-            if not kinds <= self._chooser.known_kinds():
-                probe = from_rank_0(self.runtime, partial(self._probe, fused="B" in kinds))
-                if (error := self._try_program(probe)) is None:
-                    self._measure()
-                else:
-                    self.remarks.append(f"orders with {name} were left out: {error}")
-        chosen = from_rank_0(self.runtime, lambda: self._choose(limit))
-        if predicted is not None:
-            chosen.expected[self.base_name] = predicted
-        self.profile.limit = min(limit, MAX_LIMIT)
-        self.remarks += chosen.remarks
-        kept, measured, before = chosen.base, median(walls), median(walls)
-        self.runtime.set_program(self.base)
-        for order, text in chosen.tries:
-            if (error := self._try_program(text)) is not None:
-                self.remarks.append(f"{order.name} was left out: {error}")
-                continue
-            before, after = self._compare(self.runtime.program)
-            if after < before or not chosen.base.fits:
-                kept, measured = order, after
-            else:
-                self.remarks.append(f"{order.name} was not faster: {after:.4g} ms, {chosen.expected[order.name]:.4g} ms predicted")
-                self.runtime.set_program(self.base)
-                measured = before
-            break
-        else:
-            if not chosen.base.fits:
-                raise UsageError(f"no order within the memory limit of {limit} bytes can run: {'; '.join(self.remarks)}")
-        unexplained = median(walls) / chosen.expected[self.base_name] - 1
-        if abs(unexplained) > MAX_UNEXPLAINED:
-            self.remarks.append(from_rank_0(self.runtime, lambda: self._explain(median(walls), chosen.expected[self.base_name])))
-        result = TuneResult(
-            order=kept.name,
-            before=before if self.move is None else median(given_walls),
-            after=measured,
-            predicted=chosen.expected[kept.name],
-            bound=chosen.bound,
-            why=chosen.why,
-            would_help=chosen.would_help[kept.name],
-            unexplained=unexplained,
-            remarks=tuple(self.remarks),
-            memory_limit=limit,
-            orders=chosen.orders,
-            measured=self.profile.model(),
-            steps=self.steps,
-            processor_seconds=max(self.groups.all_gather(time.process_time() - self.began - self.step_seconds)),
-            layout=self.layout,
-            given_layout=given_layout if self.containers else None,
-            layers=self.layers,
-            moved_bytes=0 if self.move is None else self.move.bytes,
-        )
-        if output is not None:
-            from_rank_0(self.runtime, lambda: self._write(Path(output), result))
-        return result
+    def new_meter(self) -> MemoryMeter:
+        return LayerMeter(self.containers, self.job.program.pipes[0].num_stages - 1) if self.move is None else MemoryMeter()
 
-    def from_cache(self, file: Cache) -> TuneResult | None:
-        """Uses the result in a file, if there is one that fits."""
+    def _more_results(self) -> dict[str, Any]:
+        moved_bytes = 0 if self.move is None else self.move.bytes
+        return {"layout": self.layout, "given_layout": self.given_layout, "layers": self.layers, "moved_bytes": moved_bytes}
 
-        def load() -> tuple[TuneResult, str] | str | None:
-            try:
-                return file.load()
-            except StaleError as error:
-                return str(error)
+    def _cache_options(self) -> dict[str, Any]:
+        return super()._cache_options() | {"layers": True}
 
-        found = from_rank_0(self.runtime, load)
-        if isinstance(found, str):
-            self.remarks.append(f"the cache was not used: {found}")
-        if found is None or isinstance(found, str):
-            return None
-        result, text = found
-        try:
-            if result.layout is not None and result.given_layout is not None and result.layout != result.given_layout:
-                self.move = Move(self.runtime, self.containers, result.given_layout, result.layout)
-                self._stages_have_changed()
-            with self.groups.raise_on_all_ranks():
-                program = Program.from_json(text)
-            self.runtime.set_program(program)
-        except UsageError as error:
-            self.undo_move()
-            self.runtime.set_program(self.given)
-            self.remarks.append(f"the cache was not used: {max(self.groups.all_gather(str(error)), key=len)}")
-            return None
-        return result
+    def _candidates(self) -> dict[str, Program]:
+        given = {"given": self.given} if compute_kinds(self.given) <= self.chooser.known_kinds() else {}
+        return super()._candidates() | given
 
-    # Layers.
+    def _adopt(self, result: TuneResult) -> None:
+        if result.layout is not None and result.given_layout is not None and result.layout != result.given_layout:
+            self.move = Move(self.runtime, self.containers, result.given_layout, result.layout)
+            self._stages_have_changed()
 
-    def _new_meter(self) -> MemoryMeter:
-        return LayerMeter(self.containers, self.given.pipes[0].num_stages - 1) if self.containers and self.move is None else MemoryMeter()
+    def _rearrange(self, limit: int, walls: list[float]) -> Steps[tuple[list[float], float | None]]:
+        self._measure_layers()
+        return (yield from self._move_layers(limit, walls))
 
-    def _measure_layers(self) -> Layout:
-        """Measures each layer alone; returns the layout."""
+    def _measure_layers(self) -> None:
+        """Measures each layer alone."""
         assert isinstance(self.meter, LayerMeter)
         with self.groups.raise_on_all_ranks():
             if self.meter.error:
                 raise UsageError(f"layers cannot move: {self.meter.error}")
         counts = dict(count for there in self.groups.all_gather([(stage, len(calls)) for stage, calls in self.meter.calls.items()]) for count in there)
-        layout = layout_of([counts[stage] for stage in sorted(counts)])
+        self.layout = self.given_layout = layout = layout_of([counts[stage] for stage in sorted(counts)])
+        times, state = 1 + 2 * self.options.steps, self.options.state_per_weight
         with self.groups.raise_on_all_ranks():
-            own = [measure_layers(calls, stage, layout[stage][0], 1 + 2 * self.steps_at_once, self.state_per_weight) for stage, calls in self.meter.calls.items()]
+            own = [measure_layers(calls, stage, layout[stage][0], times, state) for stage, calls in self.meter.calls.items()]
         found = [layer for there in self.groups.all_gather(own) for layers in there for layer in layers]
         self.layers = tuple(sorted(found, key=lambda layer: layer.number))
-        return layout
 
-    def _move_layers(self, given: Layout, limit: int, before: float) -> tuple[list[float], float] | None:
-        """Moves layers if that makes the step shorter; then returns the times of steps, and what was predicted."""
-        found = from_rank_0(self.runtime, lambda: self._find_layout(given, limit, before))
+    def _move_layers(self, limit: int, given_walls: list[float]) -> Steps[tuple[list[float], float | None]]:
+        """Moves layers if that makes the step shorter. Returns the times of steps, and what was predicted if layers have moved."""
+        assert self.layout is not None
+        before = median(given_walls)
+        found = from_rank_0(self.job, lambda: self._find_layout(limit))
         if found is None:
-            return None
+            return given_walls, None
         layout, text, predicted = found
         self.state.restore()
-        self.move = Move(self.runtime, self.containers, given, layout)
+        self.move = Move(self.runtime, self.containers, self.layout, layout)
         self._stages_have_changed()
         measured = self.profile, self.meter, self.overheads, self.remarks
-        self.profile, self.meter, self.overheads, self.remarks = new_profile(), self._new_meter(), [], list(self.remarks)
-        error = self._try_program(text)
-        walls = [] if error is not None else self._measure()
+        self.profile, self.meter, self.overheads, self.remarks = new_profile(), self.new_meter(), [], list(self.remarks)
+        error = yield from self._try_program(text)
+        walls = [] if error is not None else (yield from self._measure())
         if error is None and median(walls) < before:
-            self.layout, self.base, self.base_name = layout, self.runtime.program, "moved"
+            self.layout, self.base, self.base_name = layout, self.job.program, "moved"
             return walls, predicted
         why = error or f"a step took {median(walls):.4g} ms, {predicted:.4g} ms predicted"
-        self.undo_move()
+        self.undo()
         self.profile, self.meter, self.overheads, self.remarks = measured
         self.remarks.append(f"layers stay where they were: {why}")
-        return None
+        return given_walls, None
 
-    def undo_move(self) -> None:
+    def undo(self) -> None:
         """Gives all stages the layers that they had."""
         if self.move is not None:
             self.state.restore()
@@ -376,114 +250,13 @@ class _Tuning:
         self.runtime._stages_have_changed(self.given)
         self.state.save()
 
-    def _find_layout(self, given: Layout, limit: int, before: float) -> tuple[Layout, str, float] | None:
+    def _find_layout(self, limit: int) -> tuple[Layout, str, float] | None:
         """On rank 0: the best layout, the program with which it was rated, and the step that is predicted; None if it is not better."""
-        costs = LayerCosts(self.layers, self.profile, given)
+        assert self.layout is not None
+        costs = LayerCosts(self.layers, self.profile, self.layout)
         backwards = [backward for backward in ("IW", "B") if set(backward) <= set(costs.kinds)]
-        layout, best, stays = find_layout(costs, given, self.given, self.transports, limit, self.effort, backwards)
-        if layout == given or best is None or (stays is not None and best.makespan > (1 - MIN_GAIN) * stays.makespan):
+        layout, best, stays = find_layout(costs, self.layout, self.given, self.transports, limit, self.options.effort, backwards)
+        if layout == self.layout or best is None or (stays is not None and best.makespan > (1 - MIN_GAIN) * stays.makespan):
             return None
         predicted = best.makespan * Spread(self.profile).of(self.given) + median(self.overheads)
-        return layout, self._chooser.compile(best.text).json, predicted
-
-    # Measuring.
-
-    def _measure(self) -> list[float]:
-        """Adds what some steps of the Runtime's program measure to the profile, and returns their times."""
-        recorder = TimeRecorder()
-        walls = [self._step(recorder) for _ in range(self.steps_at_once)]
-        spans = recorder.gather(self.groups, self.meter.kept | {"static": static_memory(self.runtime, None, self.state_per_weight)}, self.profile)
-        self.overheads += [max(0.0, wall - span) for wall, span in zip(walls, spans, strict=True)]
-        return walls
-
-    def _compare(self, program: Program) -> tuple[float, float]:
-        """The steps of the base and of another program, in turns."""
-        found: dict[bool, list[float]] = {False: [], True: []}
-        for is_new in (True, False) * self.steps_at_once:
-            self.runtime.set_program(program if is_new else self.base)
-            found[is_new].append(self._step(Observer()))
-        self.runtime.set_program(program)
-        return median(found[False]), median(found[True])
-
-    def _step(self, observer: Observer) -> float:
-        """Runs a step, and returns how long it took on the slowest rank, in milliseconds."""
-        self.runtime._observer = observer
-        self.groups.all_gather(None)  # Ranks begin together.
-        processor, begin = time.process_time(), now()
-        self.runtime.step(*self.args, reduce_grads=False, **self.kwargs)
-        wall = (now() - begin) / 1e6
-        self.step_seconds += time.process_time() - processor
-        self.steps += 1
-        return max(self.groups.all_gather(wall))
-
-    # Choosing, on rank 0.
-
-    @property
-    def _chooser(self) -> Chooser:
-        return Chooser(self.given, self.profile, self.transports, self.effort)
-
-    def _probe(self, *, fused: bool) -> str:
-        """The JSON of a program of this placement with the other kind of backward, that holds no more activations than the base."""
-        limit, chooser = without_costs(self.base).simulate().peak_activations, self._chooser
-        return chooser.compile(chooser.synthesize(fused_backward=fused, effort=1, costs={"memory.limit": limit}).text).json
-
-    def _choose(self, limit: int) -> Choice:
-        own = {} if self.move is None else {self.base_name: self.base}
-        given = {"given": self.given} if compute_kinds(self.given) <= self._chooser.known_kinds() else {}
-        try:
-            return self._chooser.choose(own | given, limit, median(self.overheads))
-        except _diagnostics.UsageError as error:
-            raise UsageError(str(error)) from error
-
-    def _explain(self, measured: float, predicted: float) -> str:
-        """What may be the cause of a step that was not predicted."""
-        ratios = {
-            f"{kind} of stage {stage}": (median(times), sorted(times)[len(times) * 9 // 10])
-            for kind, stages in self.profile.times.items()
-            for stage, times in stages.items()
-        }
-        name, (middle, high) = max(ratios.items(), key=lambda found: found[1][1] - found[1][0])
-        load, cores = os.getloadavg()[0], os.cpu_count() or 1
-        return (
-            f"the {self.base_name} program took {measured:.4g} ms a step, but {predicted:.4g} ms are predicted; what varies most is {name}: "
-            f"{middle / 1000:.4g} ms in the median, {high / 1000:.4g} ms or more in one of ten"
-            + (f"; the machine of rank 0 has a load of {load:.1f} on {cores} cores" if load > cores else "")
-        )
-
-    # Running.
-
-    def _try_program(self, text: str) -> str | None:
-        """Runs a first step of a program. If a rank refuses it, all ranks have the base again; then returns why."""
-        try:
-            with self.groups.raise_on_all_ranks():
-                program = Program.from_json(text)
-            self.runtime.set_program(program)  # Compares digests.
-            self._step(self.meter)  # Infers shapes.
-        except UsageError as error:
-            if not _is_on_all_ranks(self.runtime):
-                raise
-            self.runtime.set_program(self.base)
-            # On others than its own rank it begins with the rank.
-            return max(self.groups.all_gather(str(error)), key=len)
-        return None
-
-    def _write(self, folder: Path, result: TuneResult) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "measured.pp").write_text(result.measured)
-        self.runtime.program.save(folder / "tuned.json")
-        (folder / "report.txt").write_text(f"{result}\n")
-        costs = folder / "costs.json"
-
-        def timeline(program: Program, text: str) -> Timeline:
-            costs.write_text(text)
-            found = without_costs(program).timeline(costs, transport=self.transports[0])
-            assert found.html  # It is drawn while the file has these costs.
-            return found
-
-        before, after = timeline(self.given, self.given_costs), timeline(self.runtime.program, self.profile.costs())
-        (folder / "report.html").write_text(result.page(before, after, self.given.num_ranks))
-
-
-def static_memory(runtime: Runtime, optimizer: torch.optim.Optimizer | None = None, state_per_weight: float = 0.0) -> dict[int, int]:
-    """What weights, gradients, buffers and the state of an optimizer, by default that of the Runtime, take by stage of this rank, in bytes."""
-    return {stage: static_bytes(module, optimizer or runtime.optimizer, state_per_weight) for (_, stage), module in runtime._linked.modules.items()}
+        return layout, self.chooser.compile(best.text).json, predicted

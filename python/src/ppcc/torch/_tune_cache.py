@@ -6,17 +6,18 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils._pytree import tree_flatten
 
 from .._compiler import version
 from .._program import Program
-from ._runtime import Runtime
+from ._groups import Groups
 from ._shapes import tensor_spec
 from ._tune_result import TuneResult
 
@@ -66,14 +67,16 @@ class Cache:
         own.replace(self.path)
 
 
-def cache_of(folder: str | os.PathLike[str], runtime: Runtime, args: Sequence[Any], kwargs: Mapping[str, Any], options: Mapping[str, Any]) -> Cache:
+def cache_of(
+    folder: str | os.PathLike[str], groups: Groups, program: Program, modules: Mapping[int, nn.Module], inputs: Any, options: Mapping[str, Any]
+) -> Cache:
     """The file of this job in a folder. All ranks call it together."""
-    ranks = runtime._setup.groups.all_gather({"machine": _machine(), "stages": _stages(runtime), "inputs": _specs((args, kwargs))})
+    ranks = groups.all_gather({"machine": _machine(), "stages": _stages(modules), "inputs": _specs(inputs)})
     job = {
         "ppcc": version(),
         "torch": torch.__version__,
-        "program": runtime.program._stated_digest,
-        "transports": list(runtime.program.transports),
+        "program": program._stated_digest,
+        "transports": list(program.transports),
         "options": dict(options),
         "ranks": ranks,
     }
@@ -94,10 +97,10 @@ def _machine() -> dict[str, Any]:
     return {"cpu": cpu or platform.processor(), "architecture": platform.machine(), "cores": os.cpu_count(), "threads": torch.get_num_threads()}
 
 
-def _stages(runtime: Runtime) -> dict[str, list[str]]:
+def _stages(modules: Mapping[int, nn.Module]) -> dict[str, list[str]]:
     """By stage: modules, weights and buffers, without their values."""
     found = {}
-    for (_, stage), module in runtime._linked.modules.items():
+    for stage, module in modules.items():
         tensors = [*module.named_parameters(), *module.named_buffers()]
         lines = [f"{name} {tensor.dtype} {list(tensor.shape)} {tensor.requires_grad}" for name, tensor in tensors]
         found[str(stage)] = [repr(module), *lines, f"training {module.training}"]
