@@ -9,6 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from . import spawn
+
+spawn.preload("megatron.core.models.gpt.gpt_layer_specs", "ppcc.megatron")
+
 HIDDEN, LENGTH, WORDS, ROWS = 32, 8, 48, 2
 RATE, STEPS = 0.1, 3
 

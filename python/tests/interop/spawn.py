@@ -5,6 +5,7 @@ The processes are forked from one that has imported PyTorch and done nothing els
 
 from __future__ import annotations
 
+import importlib.util
 import multiprocessing
 import os
 import tempfile
@@ -21,8 +22,15 @@ import torch.multiprocessing
 
 from .where import BACKEND, become_rank
 
-_IMPORTED = ("distributed.checkpoint", "distributed.fsdp", "distributed.pipelining", "distributed.tensor.parallel", "testing")
-multiprocessing.set_forkserver_preload([*(f"torch.{name}" for name in _IMPORTED), "ppcc.torch._retune", "ppcc.torch._slice_cache", "pytest"])
+_imported = [*(f"torch.{name}" for name in ("distributed.checkpoint", "distributed.fsdp", "distributed.pipelining", "distributed.tensor.parallel", "testing"))]
+_imported += ["ppcc.torch._retune", "ppcc.torch._slice_cache", "pytest"]
+multiprocessing.set_forkserver_preload(_imported)
+
+
+def preload(*modules: str) -> None:
+    """Imports modules before the first process, if they are installed: for those that take seconds."""
+    _imported.extend(name for name in modules if importlib.util.find_spec(name.partition(".")[0]) is not None)
+    multiprocessing.set_forkserver_preload(_imported)
 
 
 def run(function: Callable[..., None], ranks: int, *args: Any) -> None:

@@ -7,6 +7,7 @@ import copy
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..torch import _split
 from ..torch._channels import Channels
 from ..torch._errors import UsageError
 from ..torch._groups import Groups, check_same_program, together
-from ..torch._measure import NamedRanges
+from ..torch._measure import NamedRanges, Observer
 from ..torch._stash import graph_placeholder
 from ..torch._messages import Edge, Messages
 from ..torch._reductions import Reductions
@@ -79,12 +80,12 @@ class ForwardBackward:
 
     def __init__(self, programs: Programs, *, profile: bool = False) -> None:
         self._programs = programs
-        self._ranges = NamedRanges() if profile else None
+        self._observer = NamedRanges() if profile else Observer()
         self._plans: dict[int, _Plan] = {}
         self._shared: dict[tuple[int, ...], Reductions | None] = {}
         self._groups: Groups | None = None
-        self._channels: dict[int, Channels] = {}
-        self._checked: set[tuple[int, ...]] = set()
+        self._channels: dict[str, Channels] = {}
+        self._checked: set[tuple[object, ...]] = set()
         self.peak_activations = 0
 
     def __call__(
@@ -133,48 +134,63 @@ class ForwardBackward:
         chunks = model if isinstance(model, list) else [model]
         config = get_model_config(chunks[0])
         groups = _groups(pg_collection)
-        plan = self._plan(num_microbatches, groups.pp, forward_only)
+        plan = self._plan(num_microbatches, groups.pp)
         plan.check(config, chunks, data_iterator)
         if adjust_tensor_shapes_fn is not None and len(chunks) > 1:
             raise UsageError("adjust_tensor_shapes_fn is for ranks with one chunk")
-        if self._groups is None:
-            self._groups = Groups(groups.pp, plan.program.num_ranks)
-        if (checked := (num_microbatches, *map(id, chunks))) not in self._checked and not forward_only:
-            with together(groups.pp):
-                plan.check_modules(config, chunks)
-            self._checked.add(checked)
-        if num_microbatches not in self._channels:
-            check_same_program(plan.program, groups.pp)
-            self._channels[num_microbatches] = Channels(plan.program, plan.rank, self._groups, _device(chunks))
+        self._link(plan, config, chunks, groups.pp, forward_only)
         length = (decoder_seq_length or seq_length) // groups.cp.size()
         if config.sequence_parallel:
             length //= groups.tp.size()
-        step = _Step(
-            plan=plan,
-            config=config,
-            chunks=chunks,
-            data=[
-                Microbatches.of(iterator, plan.order(chunk), num_microbatches)
-                for chunk, iterator in enumerate(data_iterator if isinstance(data_iterator, list) else [data_iterator])
-            ],
-            shapes=_shapes((length, micro_batch_size, config.hidden_size), adjust_tensor_shapes_fn),
-            headers=self._groups.new_group(tuple(range(plan.program.num_ranks)), "gloo") if config.variable_seq_lengths else None,
-            channels=self._channels[num_microbatches],
-            groups=groups,
-            forward_step_func=forward_step_func,
-            collect_non_loss_data=collect_non_loss_data,
-            first_val_step=first_val_step,
-            forward_only=forward_only,
-            ranges=self._ranges,
-        )
-        with _timed(config, "forward-backward", level=1, barrier=config.barrier_with_L1_time):
-            step.run()
-            self.peak_activations = step.peak_activations
-            if not forward_only:
-                self._finalize(step, force_all_reduce)
+        shapes = _shapes((length, micro_batch_size, config.hidden_size), adjust_tensor_shapes_fn)
+        with contextlib.nullcontext(self._observer) if forward_only else self._observed(plan, config, chunks, groups.pp, shapes) as observer:
+            plan = self._plans[num_microbatches]
+            step = _Step(
+                plan=plan,
+                config=config,
+                chunks=chunks,
+                data=[
+                    Microbatches.of(iterator, plan.order(chunk), num_microbatches)
+                    for chunk, iterator in enumerate(data_iterator if isinstance(data_iterator, list) else [data_iterator])
+                ],
+                shapes=shapes,
+                headers=self._own_groups(groups.pp).new_group(tuple(range(plan.program.num_ranks)), "gloo") if config.variable_seq_lengths else None,
+                channels=self._channels[plan.program._stated_digest],
+                groups=groups,
+                forward_step_func=forward_step_func,
+                collect_non_loss_data=collect_non_loss_data,
+                first_val_step=first_val_step,
+                forward_only=forward_only,
+                observer=observer,
+            )
+            with _timed(config, "forward-backward", level=1, barrier=config.barrier_with_L1_time):
+                step.run()
+                self.peak_activations = step.peak_activations
+                if not forward_only:
+                    self._finalize(step, force_all_reduce)
         return step.losses(across_job=not plan.placement.is_default_placement)
 
-    def _plan(self, microbatches: int, group: dist.ProcessGroup, forward_only: bool) -> _Plan:
+    def _observed(self, plan: _Plan, config: Any, chunks: list[nn.Module], group: dist.ProcessGroup, shapes: Any) -> AbstractContextManager[Observer]:
+        """A context around a training step, with who observes it; it may change the program."""
+        return contextlib.nullcontext(self._observer)
+
+    def _own_groups(self, group: dist.ProcessGroup) -> Groups:
+        if self._groups is None:
+            self._groups = Groups(group, dist.get_world_size(group))
+        return self._groups
+
+    def _link(self, plan: _Plan, config: Any, chunks: list[nn.Module], group: dist.ProcessGroup, forward_only: bool = False) -> None:
+        """Checks a program, and opens its channels, when it is first used. All ranks call it together."""
+        groups, digest = self._own_groups(group), plan.program._stated_digest
+        if (checked := (digest, *map(id, chunks))) not in self._checked and not forward_only:
+            with together(group):
+                plan.check_modules(config, chunks)
+            self._checked.add(checked)
+        if digest not in self._channels:
+            check_same_program(plan.program, group)
+            self._channels[digest] = Channels(plan.program, plan.rank, groups, _device(chunks))
+
+    def _plan(self, microbatches: int, group: dist.ProcessGroup) -> _Plan:
         if microbatches not in self._plans:
             program = self._programs if isinstance(self._programs, Program) else self._programs(microbatches)
             if program.num_microbatches != microbatches:
@@ -364,18 +380,19 @@ class _Step:
     collect_non_loss_data: bool
     first_val_step: bool | None
     forward_only: bool
-    ranges: NamedRanges | None = None
+    observer: Observer
     peak_activations: int = 0
     embeddings: dict[int, Any] = field(default_factory=dict)
     """The modules of last stages that compute the gradients of their embeddings at the end."""
 
     def __post_init__(self) -> None:
         self.device = _device(self.chunks)
+        self._trains = not self.forward_only
         self.tokens = torch.zeros([], dtype=torch.int, device=self.device)
         self._stores: dict[int, list[Any]] = {}
         self._stashes: dict[Key, _Stash] = {}
         self._started: Counter[int] = Counter()
-        self._messages = Messages(self.channels, self.device, self._receive_specs, self.headers, answered=False, acknowledges={}, observer=self.ranges)
+        self._messages = Messages(self.channels, self.device, self._receive_specs, self.headers, answered=False, acknowledges={}, observer=self.observer)
         self._sync = GradSync(self.config, self.chunks, self.plan.reduces)
         self._perform: dict[str, Callable[[Action], None]] = {
             "F": self._forward,
@@ -403,7 +420,7 @@ class _Step:
                         self._post(wanted)
                     else:
                         for action in wanted:
-                            with contextlib.nullcontext() if self.ranges is None else self.ranges.runs(self, action):
+                            with self.observer.runs(self, action):
                                 self._perform[action.op](action)
             self._messages.finish()
         finally:  # Else the garbage collector would end them in a later step.

@@ -210,10 +210,14 @@ def install(programs: Programs, *, profile: bool = False) -> None:
     """
     from ._forward_backward import ForwardBackward
 
+    install_run(programs, ForwardBackward(programs, profile=profile))
+
+
+def install_run(programs: Programs, run: Callable[..., Any]) -> None:
+    """Makes Megatron call `run`, and use the placement of the programs."""
     uninstall()
     _installed(programs)
     _run.append(programs)
-    run = ForwardBackward(programs, profile=profile)
     _replace(schedules, "get_forward_backward_func", lambda *sizes, **named_sizes: run)
 
 
