@@ -5,7 +5,9 @@ Import this module explicitly, since it needs torchtitan.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torchtitan.distributed import pipeline_parallel
@@ -14,9 +16,11 @@ from ._program import Program
 from .torch._check import replaced
 from .torch._errors import UsageError
 from .torch._interop import load_torch_runtime
+from .torch._tune_pytorch import TunedSchedule
+from .torch._tuning import Options
 from .torch._unsupported_stages import check_slices
 
-__all__ = ["configure", "pipelining_fn"]
+__all__ = ["configure", "pipelining_fn", "tune"]
 
 
 def configure(config: Any, program: Program) -> None:
@@ -40,7 +44,55 @@ def configure(config: Any, program: Program) -> None:
                 ppcc.torchtitan.configure(config, ppcc.compile("zero_bubble_v", P=4, M=8))
                 return config
     """
-    config.model_spec.pipelining_fn = pipelining_fn(program, config.model_spec.pipelining_fn)
+    _configure(config, program, None)
+
+
+def tune(
+    config: Any,
+    program: Program,
+    *,
+    memory_limit: int | None = None,
+    steps: int = 3,
+    effort: int = 20,
+    state_per_weight: float = 0.0,
+    output: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> None:
+    """Set up a `Trainer.Config` to run a program, as `configure` does, and to find a faster order in the first steps of training.
+
+    They are steps of the training, whose gradients are right under every order: none is run beside them, and none is lost. All ranks measure at most
+    4 + 4 * steps of them, rank 0 chooses, and all ranks change the program between two steps, or none does. Then it prints the report.
+
+    Args:
+        config: The config, which is changed.
+        program: The program that runs first, such as 1F1B. It has the placement and the number of microbatches of all others.
+        memory_limit: The memory that each rank may hold, in bytes: weights, gradients, optimizer state, buffers and activations. By
+            default as much as the rank that holds most under the first program.
+        steps: How many steps are measured at a time.
+        effort: How many millions of actions each search may simulate.
+        state_per_weight: How many bytes of optimizer state there are for each byte of a weight that is trained.
+        output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`.
+        cache: A folder for results. If it has the one of this job, all ranks use it from the first step on.
+
+    Raises:
+        UsageError: The config or torchtitan does not fit the program, or an argument is out of range. The Trainer raises it for programs and stages
+            that cannot be tuned.
+
+    Examples:
+        In a config file of torchtitan::
+
+            def debugmodel_tuned():
+                config = llama3_debugmodel()
+                config.training.local_batch_size = 8
+                config.parallelism.pipeline_parallel_microbatch_size = 1
+                ppcc.torchtitan.tune(config, ppcc.compile("one_f_one_b", P=4, M=8), output="tuned")
+                return config
+    """
+    _configure(config, program, Options(memory_limit, steps, effort, state_per_weight, output, cache))
+
+
+def _configure(config: Any, program: Program, tuning: Options | None) -> None:
+    config.model_spec.pipelining_fn = _pipelining_fn(program, config.model_spec.pipelining_fn, tuning)
     _check_batch(program, config.training.local_batch_size, config.parallelism.pipeline_parallel_microbatch_size)
     config.parallelism.pipeline_parallel_degree = program.num_ranks
     config.training.disable_cuda_graphs = True  # A pipeline has none.
@@ -73,6 +125,10 @@ def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.
     Raises:
         UsageError: The program has several pipes or slices of sequences.
     """
+    return _pipelining_fn(program, own, None)
+
+
+def _pipelining_fn(program: Program, own: Callable[..., Any], tuning: Options | None) -> Callable[..., Any]:
     if len(program.pipes) != 1:
         raise UsageError(f"torchtitan has one pipe, the program {len(program.pipes)}")
     check_slices(program, "torchtitan")
@@ -102,7 +158,8 @@ def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.
             return loss_fn(*given, **named)[0]
 
         # torchtitan divides by the number of tokens itself, and wraps stages in FSDP whether there are replicas or not.
-        return load_torch_runtime(program, stages, fsdp=not gathers, loss_fn=scalar_loss, scale_grads=False, **rest)
+        load: Callable[..., Any] = load_torch_runtime if tuning is None else partial(TunedSchedule.load, tuning=tuning)
+        return load(program, stages, fsdp=not gathers, loss_fn=scalar_loss, scale_grads=False, **rest)
 
     replacements: dict[str, Callable[..., Any]] = {
         "_get_pipeline_metadata": metadata,

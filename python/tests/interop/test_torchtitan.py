@@ -82,7 +82,7 @@ def test_gradients_equal_those_without_a_pipeline() -> None:
 
 def run_trained(rank: int, folder: str, texts: list[str]) -> None:
     torchtitan_cpu.prepare(rank)
-    from ppcc.torchtitan import configure
+    from ppcc.torchtitan import configure, tune
 
     seed = torchtitan_cpu.config(folder, 4).build()
     seed.checkpointer.save(curr_step=0, last_step=True)
@@ -94,11 +94,20 @@ def run_trained(rank: int, folder: str, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
         config = torchtitan_cpu.config(folder, 4, program.name)
-        configure(config, program)
+        if program.schedule == "gpipe":
+            tune(config, program, steps=1, output=f"{folder}/tuned")
+        else:
+            configure(config, program)
         found = torchtitan_cpu.losses(config)
         for step, (got, want) in enumerate(zip(found, wanted, strict=True)):
             assert abs(got - want) <= 1e-5 * want, f"{program.name}, step {step}: {got}, but 1F1B has {want}"
 
+    with_reductions = torchtitan_cpu.config(folder, 4, "invalid")
+    tune(with_reductions, ppcc.Program.from_json(texts[0]))
+    with pytest.raises(UsageError, match="tune.. supports only programs of F, B, I and W; this has REDUCE_GRAD"):
+        with_reductions.build()
+    with pytest.raises(UsageError, match="steps is 0, but must be at least 1"):
+        tune(torchtitan_cpu.config(folder, 4, "invalid"), program, steps=0)
     with pytest.raises(UsageError, match="for 4 microbatches, but local_batch_size 6 in pieces of 1 makes 6"):
         configure(torchtitan_cpu.config(folder, 6, "invalid"), program)
     wide = torchtitan_cpu.config(folder, 4, "invalid")
@@ -115,9 +124,15 @@ def test_its_trainer_learns_as_with_its_own_schedule(tmp_path: Path) -> None:
     programs = [
         ppcc.compile("one_f_one_b", P=2, M=4, rules="reduce_grads"),
         ppcc.compile("interleaved_1f1b", P=2, M=4, V=3, comm_order="ready-time"),
+        ppcc.compile("gpipe", P=2, M=4),
         ppcc.compile("zero_bubble_v", P=2, M=4),
     ]
     spawn.run(run_trained, 2, str(tmp_path), [program.json for program in programs])
+    report = (tmp_path / "tuned/report.txt").read_text()
+    assert re.search("^(synthesized with B|one_f_one_b) ", report, re.MULTILINE) and re.search(r"^cost +[4-8] steps, and [0-9.]+ s", report, re.MULTILINE)
+    measured = (tmp_path / "tuned/measured.pp").read_text()
+    assert "cost F" in measured and "cost I" in measured and "memory I" in measured and "static" in measured and "latency stage s" in measured
+    assert ppcc.Program.load(tmp_path / "tuned/tuned.json").num_microbatches == 4
 
 
 def test_the_config_of_the_page() -> None:

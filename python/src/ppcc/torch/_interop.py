@@ -53,25 +53,44 @@ def load_torch_runtime(
             stages = [PipelineStage(modules[s], s, pipe.num_stages, device) for _, s in program.local_stages(rank)]
             runtime = load_torch_runtime(program, stages, loss_fn=torch.nn.functional.mse_loss)
     """
+    runtime: schedules._PipelineScheduleRuntime = make_runtime(schedules._PipelineScheduleRuntime, program, stages, format=format, fsdp=fsdp, **options)
+    return runtime
+
+
+def make_runtime(
+    kind: Any,
+    program: Program,
+    stages: Sequence[_PipelineStageBase],
+    *,
+    format: Literal["compute_comms", "compute_only"] = "compute_comms",
+    fsdp: bool = False,
+    **options: Any,
+) -> Any:
+    """`load_torch_runtime` for a class that is or derives from `_PipelineScheduleRuntime`."""
     check_same_program(program, stages[0].group)
     with together(stages[0].group):
         check_slices(program, "PyTorch")
         for stage in stages:
-            _prepare(program, stage)
+            prepare_stage(program, stage)
             if is_sharded(stage.submod) and not fsdp and not program._runs("UNSHARD"):
                 raise UsageError(f"stage {stage.stage_index} is cut up by fully_shard: say fsdp=True, which gathers its weights")
     text = program.to_csv(format, fsdp=fsdp)
-    make: Any = schedules._PipelineScheduleRuntime
-    runtime: schedules._PipelineScheduleRuntime = make(list(stages), n_microbatches=program.num_microbatches, **options)
+    runtime = kind(list(stages), n_microbatches=program.num_microbatches, **options)
+    load_rows(runtime, text, format)
+    return runtime
+
+
+def load_rows(runtime: schedules._PipelineScheduleRuntime, text: str, format: Literal["compute_comms", "compute_only"]) -> None:
+    """Lets PyTorch's runtime run a program, given as CSV."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "program.csv")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         runtime._load_csv(path, format=format)
-    return runtime
 
 
-def _prepare(program: Program, stage: Any) -> None:
+def prepare_stage(program: Program, stage: Any) -> None:
+    """Checks a stage, now and in its first forward. Raises UsageError if its gradients would be wrong."""
     module, label = stage.submod, f"stage {stage.stage_index}"
     actions = program.actions[program.pipes[0].rank_of_stage[stage.stage_index]]
     has_split_backward = any(action.op == "I" and action.stage == stage.stage_index for action in actions)
@@ -96,11 +115,16 @@ def _check_first_graph(stage: Any, label: str, has_split_backward: bool) -> None
         if outputs:
             stage.forward_maybe_with_nosync = run
             if has_split_backward:
-                sources, weights = tree_leaves([given, named]), list(stage.submod.parameters())
-                check_torch_graph(seen, outputs, sources, weights, label)
-                check_leaves(outputs, sources, weights, label, starts_backward=not stage.is_last)
+                check_torch_split(stage, seen, outputs, tree_leaves([given, named]))
             elif hasattr(stage, "_stage_meta"):  # From 2.15 on it runs backwards to find shapes.
                 check_no_nested_backward(outputs, label)
         return result
 
     stage.forward_maybe_with_nosync = first
+
+
+def check_torch_split(stage: Any, seen: ForwardRecord, outputs: Sequence[Tensor], sources: Sequence[Any]) -> None:
+    """Raises UsageError if PyTorch cannot split the backward of a forward of a stage into I and W."""
+    weights, label = list(stage.submod.parameters()), f"stage {stage.stage_index}"
+    check_torch_graph(seen, outputs, sources, weights, label)
+    check_leaves(outputs, sources, weights, label, starts_backward=not stage.is_last)

@@ -32,6 +32,10 @@ class Observer:
     def waits(self, edge: Edge) -> AbstractContextManager[object]:
         return nullcontext()
 
+    def idles(self) -> AbstractContextManager[object]:
+        """Around other waiting, between actions."""
+        return nullcontext()
+
     def posts(self, actions: Sequence[Action]) -> None:
         pass
 
@@ -96,6 +100,8 @@ class MemoryMeter(Observer):
 
     def __init__(self) -> None:
         self.kept: dict[str, dict[int, int]] = {"F": {}, "I": {}}
+        self.restored: dict[int, int] = {}
+        """What recomputation would free and take again: all but what a forward has received."""
 
     @contextmanager
     def runs(self, step: Any, action: Action) -> Iterator[None]:
@@ -104,7 +110,8 @@ class MemoryMeter(Observer):
             memory = OffloadedTensors(self._stays(step, action))
             with memory.saving_hooks():
                 yield
-            self.kept["F"][action.stage] = memory.count_bytes(self._keeps(step, action))
+            kept = self.kept["F"][action.stage] = memory.count_bytes(self._keeps(step, action))
+            self.restored[action.stage] = kept - OffloadedTensors(()).count_bytes(self._received(step, action))
             return
         yield
         if measures:
@@ -119,8 +126,11 @@ class MemoryMeter(Observer):
 
     def _keeps(self, step: Any, action: Action) -> list[Tensor]:
         """What is kept after a forward beside what autograd saves."""
-        stash = step._stashes[_key(action)]
-        return [*stash.received(), *stash.outputs]
+        return [*self._received(step, action), *step._stashes[_key(action)].outputs]
+
+    def _received(self, step: Any, action: Action) -> list[Tensor]:
+        received: list[Tensor] = step._stashes[_key(action)].received()
+        return received
 
 
 def _key(action: Action) -> tuple[int, int, int]:
@@ -170,6 +180,12 @@ class TimeRecorder(Observer):
         name = _receive_name(edge)
         posted = self._posted.pop(name)
         self._add(name, posted, end - posted, end - begin)
+
+    @contextmanager
+    def idles(self) -> Iterator[None]:
+        begin = now()
+        yield
+        self._waited += now() - begin
 
     def posts(self, actions: Sequence[Action]) -> None:
         for action in actions:
