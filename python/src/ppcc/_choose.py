@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,36 +77,59 @@ class Chooser:
     """Orders are simulated on the first."""
     effort: int
     """How many millions of actions each search may simulate."""
+    restored: Mapping[int, int] | None = None
+    """By stage, what its forward keeps that it can compute again, in bytes; None if stages may not recompute. It takes as long as the forward."""
 
     def choose(self, candidates: dict[str, Program], limit: float, overhead: float, min_gain: float = MIN_GAIN) -> Choice:
         """The best orders within a memory limit in bytes; the first candidate is the base. Raises UsageError if no order fits."""
-        with tempfile.TemporaryDirectory() as folder:
-            costs = Path(folder) / "costs.json"
-            costs.write_text(self.profile.costs())
-            with limited_costs(costs, min(limit, MAX_LIMIT)) as limited:
-                return self._choose(candidates, limit, overhead, min_gain, costs, limited)
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as files:
 
-    def _choose(self, candidates: dict[str, Program], limit: float, overhead: float, min_gain: float, costs: Path, limited: Costs) -> Choice:
-        """`costs` is a file of the costs, `limited` one that has the memory limit, too."""
-        programs = {**{name: without_costs(program) for name, program in candidates.items()}, **dict(self._library(costs))}
+            def both(recomputes: bool) -> tuple[Path, Costs]:
+                """A file of the costs, and one that has the memory limit, too."""
+                path = Path(folder) / f"costs{recomputes}.json"
+                path.write_text(self.costs(recomputes))
+                return path, files.enter_context(limited_costs(path, min(limit, MAX_LIMIT)))
+
+            return self._choose(candidates, limit, overhead, min_gain, {recomputes: both(recomputes) for recomputes in self._recomputes()})
+
+    def costs(self, recomputes: bool = False) -> str:
+        """The costs as a file for `--costs`, of programs that recompute or not."""
+        text = self.profile.costs()
+        if not recomputes:
+            return text
+        assert self.restored is not None
+        document = json.loads(text)
+        document["cost"]["R"] = document["cost"]["F"]
+        document["memory"]["R"] = [size for _, size in sorted(self.restored.items())]
+        return json.dumps(document)
+
+    def _recomputes(self) -> Sequence[bool]:
+        return (False,) if self.restored is None else (False, True)
+
+    def _choose(self, candidates: dict[str, Program], limit: float, overhead: float, min_gain: float, files: Mapping[bool, tuple[Path, Costs]]) -> Choice:
+        """`files` are those of costs, without and with recomputation."""
+        programs = {**{name: without_costs(program) for name, program in candidates.items()}, **dict(self._library(files[False][0]))}
         bounds: list[tuple[float, str]] = []
         remarks = []
-        for kinds, name in (({"F", "I", "W"}, "synthesized"), ({"F", "B"}, "synthesized with B")):
-            if not kinds <= self.known_kinds():
-                continue
-            try:
-                found = self.synthesize(fused_backward="B" in kinds, effort=self.effort, costs=limited)
-            except CompileError as error:
-                if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
-                    raise
-                remarks.append(f"no order with {', '.join(sorted(kinds))} fits: {error.errors[0].message}")
-                continue
-            bounds.append((found.bound, found.why))
-            programs[name] = self.compile(found.text)
+        for recomputes in self._recomputes():
+            for kinds, name in (({"F", "I", "W"}, "synthesized"), ({"F", "B"}, "synthesized with B")):
+                if not kinds <= self.known_kinds():
+                    continue
+                try:
+                    found = self.synthesize(fused_backward="B" in kinds, recompute=recomputes, effort=self.effort, costs=files[recomputes][1])
+                except CompileError as error:
+                    if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
+                        raise
+                    remarks.append(f"no order with {', '.join(sorted(kinds | ({'R'} if recomputes else set())))} fits: {error.errors[0].message}")
+                    continue
+                bounds.append((found.bound, found.why))
+                if not recomputes or "R" in compute_kinds(program := self.compile(found.text)):
+                    programs[f"{name}, recomputing" if recomputes else name] = program if recomputes else self.compile(found.text)
         if not bounds:
             raise UsageError("; ".join(remarks))
         spread = Spread(self.profile)
-        reports = {name: program.simulate(costs, transport=self.transports[0]) for name, program in programs.items()}
+        costs, limited = ({name: files["R" in compute_kinds(program)][place] for name, program in programs.items()} for place in (0, 1))
+        reports = {name: program.simulate(costs[name], transport=self.transports[0]) for name, program in programs.items()}
         base_name = next(iter(candidates))
         fitting = {name: report.makespan for name, report in reports.items() if report.peak_memory <= limit}
         rated = {name for name, makespan in fitting.items() if makespan <= MAX_MAKESPAN * min(fitting.values())} | {base_name}
@@ -119,7 +143,7 @@ class Chooser:
         better = [order for order in orders if order.fits and expected.get(order.name, math.inf) < slowest][:MAX_TRIES]
         tries = [(order, programs[order.name].json) for order in better]
         would_help = {
-            order.name: _would_help(programs[order.name].simulate(limited if order.fits else costs, transport=self.transports[0])) for order in (base, *better)
+            order.name: _would_help(programs[order.name].simulate((limited if order.fits else costs)[order.name], transport=self.transports[0])) for order in (base, *better)
         }
         return Choice(tries, tuple(orders), base, expected, *min(bounds), would_help, remarks)
 
@@ -128,10 +152,21 @@ class Chooser:
         return {kind for kind, stages in self.profile.times.items() if len(stages) == self.placement.pipes[0].num_stages}
 
     def synthesize(self, **arguments: Any) -> SynthesisResult:
+        if arguments.get("recompute"):  # The file of a program has no R.
+            params = {"P": self.placement.num_ranks, "M": self.placement.num_microbatches}
+            return synthesize(self._placement_name(), params=params, transport=self.transports, **arguments)
         with tempfile.TemporaryDirectory() as folder:
             placement = Path(folder) / "given.json"
             without_costs(self.placement).save(placement)
             return synthesize(placement, transport=self.transports, **arguments)
+
+    def _placement_name(self) -> str:
+        (pipe,), ranks = self.placement.pipes, self.placement.num_ranks
+        chunks = pipe.num_stages // ranks
+        for kind in ("loop", "wave"):
+            if pipe.rank_of_stage == rank_of_stage(kind, chunks, ranks):
+                return f"{kind}:{chunks}"
+        raise UsageError("stages can recompute only in the placements linear, v, loop and wave")
 
     def compile(self, text: str) -> Program:
         return compile_source(text, transport=self.transports)
@@ -157,6 +192,12 @@ class Chooser:
             grouped = any(action.group is not None and not action.kind.is_message for own in found.actions for action in own)
             if placed == [(pipe.rank_of_stage, (), (), 1)] and not grouped and compute_kinds(found) <= COMPUTES & self.known_kinds():
                 yield info.name, found
+
+
+def rank_of_stage(kind: str, chunks: int, ranks: int) -> tuple[int, ...]:
+    """Which rank has which stage in the placements `loop` and `wave`, with so many stages a rank."""
+    rows = [range(ranks) if kind == "loop" or chunk % 2 == 0 else reversed(range(ranks)) for chunk in range(chunks)]
+    return tuple(rank for row in rows for rank in row)
 
 
 def without_costs(program: Program) -> Program:

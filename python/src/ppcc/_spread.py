@@ -46,7 +46,7 @@ class Spread:
             if op == "F":
                 return [("F", source, microbatch) for source in pipe.sources(stage)]
             own = ("I" if op == "W" else "F", stage, microbatch)
-            return [own, *(("I", reader, microbatch) for reader in pipe.readers(stage) if op != "W")]
+            return [own, *(("I", reader, microbatch) for reader in pipe.readers(stage) if op not in ("R", "W"))]
 
         while any(queues):
             for rank, queue in enumerate(queues):
@@ -64,6 +64,6 @@ class Spread:
     def _duration(self, *key: str | int) -> Times:
         found: Slot = key  # type: ignore[assignment]
         if found not in self.drawn:
-            times = self.profile.times[found[0]][found[1]]
+            times = self.profile.times["F" if found[0] == "R" else found[0]][found[1]]  # R repeats the forward.
             self.drawn[found] = [float(one) / 1000 for one in self.generator.choices(times, k=DRAWS)] + [float(self.profile.median(times))]
         return self.drawn[found]

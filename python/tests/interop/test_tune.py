@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import os
@@ -111,7 +112,7 @@ def hooked(forward: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     return call
 
 
-def run_failing(rank: int, text: str) -> None:
+def run_failing(rank: int, text: str, folder: str) -> None:
     program = ppcc.Program.from_json(text)
     batch, target = make_batch(M)
 
@@ -154,10 +155,41 @@ def run_failing(rank: int, text: str) -> None:
     assert runtime.program is program
     _linked.LinkedProgram._check = check  # type: ignore[method-assign]
     assert_trains(runtime)
+    run_recomputed(rank, program, folder)
 
 
-def test_a_rank_that_fails_leaves_the_program() -> None:
-    spawn.run(run_failing, 4, ppcc.compile("gpipe", P=4, M=M).json)
+def run_recomputed(rank: int, program: ppcc.Program, folder: str) -> None:
+    """Two microbatches do not fit, unless stages keep only what they have received."""
+    batch, target = make_batch(M)
+    modules = [nn.Sequential(*(Sleeper(3 * stage + one, WIDTH, (0.002, 0.002, 0.002)) for one in range(3))) for stage in range(4)]
+    runtime = Runtime(program, {rank: modules[rank]}, loss_fn=loss_fn)
+    free = tune(runtime, batch, target=target, steps=1)
+    runtime.set_program(program)
+    limit = int(0.27 * next(order.memory for order in free.orders if order.name == "gpipe"))
+    result = tune(runtime, batch, target=target, steps=1, memory_limit=limit, recompute=True, output=folder)
+    orders = {order.name: order for order in result.orders if order.fits}
+    recomputing = min((order for order in orders.values() if order.name.endswith(", recomputing")), key=lambda order: order.makespan)
+    assert recomputing.makespan < 0.8 * min(order.makespan for order in orders.values() if not order.name.endswith(", recomputing"))
+    assert result.order.endswith(", recomputing") and "R" in {action.op for own in runtime.program.actions for action in own}
+    assert orders[result.order].memory <= limit == result.memory_limit and result.bound <= recomputing.makespan, result
+    assert all(float(module.forwards) == 0 for module in modules[rank])
+    wanted = copy.deepcopy(modules)
+    runtime.step(batch, target=target)
+    for x, y in zip(batch.chunk(M), target.chunk(M), strict=True):
+        for stage in wanted:
+            x = stage(x)
+        (loss_fn(x, y) / M).backward()
+    for mine, same in zip(modules[rank], wanted[rank], strict=True):
+        torch.testing.assert_close(mine.weight.grad, same.weight.grad, rtol=0, atol=1e-12)
+        mine.weight.grad = None
+    with pytest.raises(UsageError, match="only programs of F, B, I and W; this has R"):
+        tune(runtime, batch, target=target)
+
+
+def test_a_rank_that_fails_leaves_the_program(tmp_path: Path) -> None:
+    """Also recomputes, for which it needs as many ranks."""
+    spawn.run(run_failing, 4, ppcc.compile("gpipe", P=4, M=M).json, str(tmp_path))
+    assert (tmp_path / "report.html").read_text().count("<iframe") == 2
 
 
 def run_limited(rank: int, path: str) -> None:
@@ -175,7 +207,7 @@ def run_limited(rank: int, path: str) -> None:
     for module in runtime.stages.values():
         module.weight.grad = None
     runtime.set_program(program)
-    with pytest.raises(UsageError, match="memory limit of rank 0, 1, is too small"):
+    with pytest.raises(UsageError, match="memory limit of rank 0, 1, is too small.*; say recompute=True if stages may"):
         tune(runtime, batch, target=target, steps=1, memory_limit=1)
     assert runtime.program is program and runtime._observer.__class__ is _measure.Observer
     limit = orders["interleaved_1f1b"].memory

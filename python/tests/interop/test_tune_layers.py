@@ -6,6 +6,7 @@ import copy
 import itertools
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import ppcc
@@ -14,6 +15,7 @@ import torch
 from ppcc._profile import Event, new_profile
 from ppcc.torch import Runtime, TuneResult, UsageError, tune
 from ppcc.torch._cut import LayerCosts, layout_of, search
+from ppcc.torch._linked import LinkedProgram
 from ppcc.torch._layers import Layer, Layout, Move
 from ppcc.torch._tune import _LayerTuning
 from ppcc.torch._tuning import Steps
@@ -64,13 +66,13 @@ def assert_odd(layer: Any, number: int) -> None:
     assert layer.nothing.shape == (0,) and torch.equal(layer.plain, torch.tensor([True, False]))
 
 
-def assert_trains(runtime: Runtime, layout: Layout, lists: Callable[[nn.Module], Any], wanted: Sequence[nn.Module]) -> None:
+def assert_trains(runtime: Runtime, layout: Layout, lists: Callable[[nn.Module], Any], wanted: Sequence[nn.Module], microbatches: int = M) -> None:
     """A step has the gradients of the model without a pipeline."""
-    batch, target = make_batch(M)
-    for x, y in zip(batch.chunk(M), target.chunk(M), strict=True):
+    batch, target = make_batch(microbatches)
+    for x, y in zip(batch.chunk(microbatches), target.chunk(microbatches), strict=True):
         for layer in wanted:
             x = layer(x)
-        (loss_fn(x, y) / M).backward()
+        (loss_fn(x, y) / microbatches).backward()
     runtime.step(batch, target=target)
     for stage, module in runtime.stages.items():
         own = list(lists(module))
@@ -102,8 +104,12 @@ def slow_layers() -> list[nn.Module]:
     return layers
 
 
-def run_moved(rank: int, text: str, folder: str, listed: bool) -> None:
-    program = ppcc.Program.from_json(text)
+def run_moved(rank: int, text: str, folder: str) -> None:
+    for listed in (True, False):
+        run_moved_layers(rank, ppcc.Program.from_json(text), folder, listed)
+
+
+def run_moved_layers(rank: int, program: ppcc.Program, folder: str, listed: bool) -> None:
     layers = slow_layers()
     wanted = copy.deepcopy(layers)
     made: type[Any] = Stage if listed else lambda own: nn.Sequential(*own)  # type: ignore[assignment]
@@ -141,11 +147,78 @@ def run_moved(rank: int, text: str, folder: str, listed: bool) -> None:
     assert_trains(runtime, result.layout, lambda module: module.layers if listed else module, wanted)
 
 
-@pytest.mark.parametrize("listed", [False, True])
-def test_layers_move_to_other_ranks(listed: bool, tmp_path: Any) -> None:
-    spawn.run(run_moved, 4, ppcc.compile("zb_h1", P=4, M=M).json, str(tmp_path), listed)
+def test_layers_move_to_other_ranks(tmp_path: Path) -> None:
+    spawn.run(run_moved, 4, ppcc.compile("zb_h1", P=4, M=M).json, str(tmp_path))
     report = (tmp_path / "report.txt").read_text()
     assert "(given: 4 | 4 | 4 | 4); " in report and " bytes were sent" in report
+
+
+def run_placed(rank: int, text: str, folder: str) -> None:
+    """With two stages a rank the second rank starts earlier."""
+    program = ppcc.Program.from_json(text)
+    batch, target = make_batch(2)
+    layers = [Sleeper(number, WIDTH, (0.004, 0.004, 0.004)) for number in range(8)]
+
+    def build() -> Runtime:
+        return Runtime(program, {rank: nn.Sequential(*copy.deepcopy(layers[4 * rank : 4 * rank + 4])).eval()}, loss_fn=loss_fn)
+
+    placements = ["linear", "wave:5", "loop:2", "v"]
+    for _ in range(3):  # Steps of a busy machine may be slow just when layers have moved.
+        runtime = build()
+        result = tune(runtime, batch, target=target, layers=True, placements=placements, cache=folder)
+        if result.placement != "given":
+            break
+        assert any(remark.startswith("layers stay where they were: a step took") for remark in result.remarks), result
+        assert list(runtime.stages) == [rank] and runtime.program is program
+        runtime._setup.groups.all_gather(None)
+        for path in Path(folder).iterdir() if rank == 0 else ():
+            path.unlink()
+    assert "the placement wave:5 was left out: it has 10 stages, but there are 8 layers" in result.remarks
+    assert result.placement in ("loop:2", "v") and f"placement    {result.placement}\n" in str(result) and result.layout is not None
+    assert [len(numbers) > 0 for numbers in result.layout] == [True] * 4 and result.given_layout == layout_of([4, 4])
+    assert result.after < result.before and runtime.program.pipes[0].rank_of_stage == ((0, 1, 1, 0) if result.placement == "v" else (0, 1, 0, 1))
+    names = {order.name for order in result.orders}
+    assert "moved" in names and "given" not in names and names & {"zero_bubble_v", "interleaved_1f1b"}
+    assert {len(list(module)) for module in runtime.stages.values()} == {len(result.layout[stage]) for stage in runtime.stages}
+    assert not any(part.training for module in runtime.stages.values() for part in module.modules())
+    assert all(float(layer.forwards) == 0 for module in runtime.stages.values() for layer in module)
+    assert_trains(runtime, result.layout, lambda module: module, copy.deepcopy(layers), 2)
+
+    # From the cache, with stages as they were given.
+    again = build()
+    found = tune(again, batch, target=target, layers=True, placements=placements, cache=folder)
+    assert found.cached and found.placement == result.placement and again.stages.keys() == runtime.stages.keys() and again.program.digest == runtime.program.digest
+    assert_trains(again, result.layout, lambda module: module, copy.deepcopy(layers), 2)
+
+    # A rank that cannot run the new program, and stages that cannot be divided otherwise.
+    check = LinkedProgram._check
+
+    def fail(linked: Any, *arguments: Any) -> None:
+        if linked.program.pipes[0].num_stages > 2:
+            raise MemoryError("no room")
+
+    if rank == 1:
+        LinkedProgram._check = fail  # type: ignore[method-assign]
+    runtime = build()
+    before = {stage: list(module) for stage, module in runtime.stages.items()}
+    result = tune(runtime, batch, target=target, layers=True, placements=["v"], steps=1)
+    assert "layers stay where they were: rank 1: MemoryError: no room" in result.remarks and result.placement == "given"
+    assert {stage: list(module) for stage, module in runtime.stages.items()} == before
+    LinkedProgram._check = check  # type: ignore[method-assign]
+    assert_trains(runtime, ((0, 1, 2, 3), (4, 5, 6, 7)), lambda module: module, copy.deepcopy(layers), 2)
+    for weight in runtime.stages[rank].parameters():
+        weight.grad = None
+    for match, options in (
+        ("make each an nn.Sequential of its layers, and say layers=True", {"placements": ["v"]}),
+        ("`w` is no placement: they are linear, v, loop:V and wave:V", {"placements": ["w"], "layers": True}),
+        ("give all ranks the batch and the target", {"placements": ["v"], "layers": True, "target": None}),
+    ):
+        with pytest.raises(UsageError, match=match):
+            tune(runtime, batch, **{"target": target, **options})
+
+
+def test_layers_move_to_another_placement(tmp_path: Path) -> None:
+    spawn.run(run_placed, 2, ppcc.compile("gpipe", P=2, M=2).json, str(tmp_path))
 
 
 def run_kept(rank: int, text: str) -> None:
@@ -234,7 +307,7 @@ def run_refused(rank: int, text: str) -> None:
     def refused(match: str, change: Callable[[nn.Sequential], Any] = lambda stage: stage, on: int = 1, layers: Any = True, **options: Any) -> None:
         """Rank 1 has twice as many layers, one of which should move."""
         weights = [nn.Parameter(torch.ones(WIDTH, dtype=torch.float64)) for _ in range(4)]
-        own: list[nn.Module] = [Sleeper(one, WIDTH, LONG) if rank else Shared(weights[one]) for one in range(4 if rank else 2)]
+        own: list[nn.Module] = [Sleeper(one, WIDTH, SHORT) if rank else Shared(weights[one]) for one in range(4 if rank else 2)]
         stage: Any = nn.Sequential(*own)
         stage = change(stage) if rank == on else stage
         if "optimizer" in options:

@@ -200,3 +200,7 @@ class _Meter(MemoryMeter):
     def _keeps(self, step: Any, action: Action) -> list[Tensor]:
         stash = step._stashes[_key(action)]
         return [tensor for tensor in (stash.input, stash.output) if tensor is not None]
+
+    def _received(self, step: Any, action: Action) -> list[Tensor]:
+        given = step._stashes[_key(action)].input
+        return [] if given is None else [given]

@@ -3,8 +3,9 @@
 Algorithm: local search from two layouts, the one now and one whose ranks have about equally much work. A neighbour gives
 one stage a layer less and another one a layer more, which shifts all boundaries between them by a layer. It is rated by the makespan of
 the best order that a short synthesis finds within the memory limit. The search takes the best neighbour until none is better.
+For each placement it runs by itself.
 
-Cost: at most MAX_RATED syntheses; a layout with a rank whose work alone takes longer than the best makespan is not rated.
+Cost: at most MAX_RATED syntheses a placement; a layout with a rank whose work alone takes longer than the best makespan is not rated.
 """
 
 from __future__ import annotations
@@ -16,24 +17,60 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from .._choose import MAX_LIMIT, without_costs
+from .._choose import MAX_LIMIT, rank_of_stage, without_costs
 from .._compiler import SynthesisResult, synthesize
 from .._diagnostics import CompileError
 from .._profile import Profile
 from .._program import Program
 from .._sweep import LIMIT_TOO_SMALL
+from ._errors import UsageError
 from ._layers import Layer, Layout
 
 MAX_RATED = 400
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which rank has which stage, as synthesis takes it."""
+
+    name: str
+    """One that synthesis knows, or the name of a program, whose placement it is."""
+    rank_of_stage: tuple[int, ...]
+    microbatches: int
+    program: Program | None = None
+
+    @staticmethod
+    def of(program: Program) -> Placement:
+        """That of a program."""
+        return Placement("given", program.pipes[0].rank_of_stage, program.num_microbatches, program)
+
+    @staticmethod
+    def named(name: str, ranks: int, microbatches: int) -> Placement:
+        """`linear`, `v`, `loop:V` or `wave:V`. Raises UsageError for others."""
+        kind, _, chunks = "wave:2".partition(":") if name == "v" else "loop:1".partition(":") if name == "linear" else name.partition(":")
+        if kind not in ("loop", "wave") or not chunks.isdigit() or not 1 <= int(chunks) <= 64:
+            raise UsageError(f"`{name}` is no placement: they are linear, v, loop:V and wave:V, with V stages a rank")
+        return Placement(name, rank_of_stage(kind, int(chunks), ranks), microbatches)
+
+    def synthesize(self, **arguments: Any) -> SynthesisResult:
+        """Raises CompileError, as for memory limits that are too small."""
+        if self.program is None:
+            return synthesize(self.name, params={"P": len(set(self.rank_of_stage)), "M": self.microbatches}, **arguments)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "given.json"
+            without_costs(self.program).save(path)
+            return synthesize(path, **arguments)
 
 
 @dataclass
 class LayerCosts:
     """The costs of stages from those of their layers, for any layout.
 
-    What a stage of the given layout takes beside its layers, such as the loss, stays with the stage. If it takes less than the sum of its
+    What a stage of the given layout takes beside its layers, such as the loss, stays with the stage; of other numbers of stages the first and the last have what
+    those of the given layout have, and others the mean of the rest. If it takes less than the sum of its
     layers, these count in proportion. The first stage computes no gradient of its input, so all of its backward is W.
     """
 
@@ -75,7 +112,7 @@ class LayerCosts:
         return {
             kind: [
                 slower[stage] * (rest + sum(self._scale_of[kind][number] * _alone([self.layers[number]], stage, kind) for number in numbers))
-                for stage, (numbers, rest) in enumerate(zip(layout, self._rest[kind], strict=True))
+                for stage, (numbers, rest) in enumerate(zip(layout, _for_stages(self._rest[kind], len(layout)), strict=True))
             ]
             for kind in self.kinds
         }
@@ -91,7 +128,7 @@ class LayerCosts:
             found["I"].append(sum(layer.kept_for_weights for layer in own) if stage else own[-1].output)
             found["static"].append(sum(layer.static for layer in own))
         for name, more in self._more.items():
-            found[name] = [max(0, one + extra) for one, extra in zip(found[name], more, strict=True)]
+            found[name] = [max(0, int(one + extra)) for one, extra in zip(found[name], _for_stages(more, len(layout)), strict=True)]
         return found
 
     def document(self, layout: Layout, limit: float) -> str:
@@ -99,8 +136,17 @@ class LayerCosts:
         memory: dict[str, Any] = self.memory(layout)
         costs: dict[str, Any] = {"cost": {kind: [round(time, 9) for time in times] for kind, times in self.times(layout).items()}}
         if latencies := self.profile.latencies():
-            costs["latency"] = [float(latency) for latency in latencies]
+            known = [float(latency) for latency in latencies]
+            costs["latency"] = known if len(known) == len(layout) else median(known)
         return json.dumps(costs | {"static": memory.pop("static"), "memory": memory, "limit": min(limit, MAX_LIMIT)})
+
+
+def _for_stages(given: Sequence[float], count: int) -> Sequence[float]:
+    """What stages have beside their layers, of another number of stages: the first and the last stay first and last."""
+    if len(given) == count:
+        return given
+    middle = sum(given[1:-1]) / (len(given) - 2) if len(given) > 2 else 0.0
+    return [given[0] if len(given) > 1 else 0.0, *[middle] * (count - 2), given[-1]]
 
 
 def _alone(layers: Sequence[Layer], stage: int, kind: str) -> float:
@@ -116,20 +162,19 @@ def layout_of(sizes: Sequence[int]) -> Layout:
 
 
 def find_layout(
-    costs: LayerCosts, now: Layout, program: Program, transports: Sequence[str], limit: float, effort: int, backwards: Sequence[str]
+    costs: LayerCosts, now: Layout | None, placement: Placement, transports: Sequence[str], limit: float, effort: int, backwards: Sequence[str]
 ) -> tuple[Layout, SynthesisResult | None, SynthesisResult | None]:
-    """The best layout, the order that was found for it, and for the one now, with the placement and microbatches of a program; None for
+    """The best layout of a placement, the order that was found for it, and for the one now, if that has this placement; None for
     an order if none fits. `backwards` are the kinds of backward to try: B, IW."""
     with tempfile.TemporaryDirectory() as folder:
-        placement, path = Path(folder) / "given.json", Path(folder) / "costs.json"
-        without_costs(program).save(placement)
+        path = Path(folder) / "costs.json"
 
         def synthesized(layout: Layout, effort: int) -> SynthesisResult | None:
             path.write_text(costs.document(layout, limit))
             found = []
             for backward in backwards:
                 try:
-                    found.append(synthesize(placement, transport=transports, fused_backward=backward == "B", effort=effort, costs=path))
+                    found.append(placement.synthesize(transport=transports, fused_backward=backward == "B", effort=effort, costs=path))
                 except CompileError as error:
                     if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
                         raise
@@ -139,14 +184,17 @@ def find_layout(
             found = synthesized(layout, 1)
             return math.inf if found is None else found.makespan
 
-        layout = search(costs, now, program.pipes[0].rank_of_stage, program.num_microbatches, backwards, rate)
-        return layout, synthesized(layout, effort), synthesized(now, effort)
+        layout = search(costs, now, placement.rank_of_stage, placement.microbatches, backwards, rate)
+        return layout, synthesized(layout, effort), None if now is None else synthesized(now, effort)
 
 
-def search(costs: LayerCosts, now: Layout, rank_of_stage: Sequence[int], microbatches: int, backwards: Sequence[str], rate: Callable[[Layout], float]) -> Layout:
-    """The best layout that was found. `rate` returns the makespan of a layout, or infinity if no order fits."""
-    trained = [layer.trains for layer in costs.layers]
+def search(costs: LayerCosts, now: Layout | None, rank_of_stage: Sequence[int], microbatches: int, backwards: Sequence[str], rate: Callable[[Layout], float]) -> Layout:
+    """The best layout that was found. `rate` returns the makespan of a layout, or infinity if no order fits. Without a layout `now` the search starts from an
+    even one."""
+    trained, stages = [layer.trains for layer in costs.layers], len(rank_of_stage)
     needs_weights = [any(trained[number] for number in numbers) for numbers in costs.given]
+    if len(needs_weights) != stages:
+        needs_weights = [all(needs_weights)] * stages
     rated: dict[Layout, float] = {}
 
     def work(layout: Layout) -> float:
@@ -169,10 +217,9 @@ def search(costs: LayerCosts, now: Layout, rank_of_stage: Sequence[int], microba
             rated[layout] = math.inf if work(layout) >= min(rated.values(), default=math.inf) else rate(layout)
         return rated.get(layout, math.inf)
 
-    starts = [now]
-    if allowed(even := _even(costs, len(rank_of_stage), backwards[0])):
-        starts.append(even)
-    best = min(starts, key=rating)
+    even = _even(costs, stages, backwards[0])
+    starts = [layout for layout in (now, even) if layout is not None and (layout == now or allowed(layout))]
+    best = min(starts or [even], key=rating)
     while True:
         # Those with less work first, so that more of the others need not be rated.
         nearby = sorted(filter(allowed, _neighbours(best)), key=lambda layout: (work(layout), layout))

@@ -269,17 +269,29 @@ class Move:
     """
 
     def __init__(
-        self, runtime: Runtime, containers: Mapping[int, Container], before: Layout, after: Layout, optimizer: torch.optim.Optimizer | None = None
+        self,
+        runtime: Runtime,
+        containers: Mapping[int, Container],
+        before: Layout,
+        after: Layout,
+        optimizer: torch.optim.Optimizer | None = None,
+        rank_of_stage_after: Sequence[int] | None = None,
     ) -> None:
+        """With another placement, given as `rank_of_stage_after`, each stage is an nn.Sequential: those that a rank did not have are new."""
         groups, rank, rank_of_stage = runtime._setup.groups, runtime.rank, runtime.program.pipes[0].rank_of_stage
         stages = list(runtime._linked.modules.values())
         self.containers = containers
+        self.containers_after = containers
+        if rank_of_stage_after is not None:
+            own = [stage for stage, there in enumerate(rank_of_stage_after) if there == rank]
+            self.containers_after = {stage: containers[stage] if stage in containers else nn.Sequential().train(stages[0].training) for stage in own}
+        rank_of_stage_after = rank_of_stage_after or rank_of_stage
         self.before = {stage: dict(container._modules) for stage, container in containers.items()}
         """What the lists held, by name."""
         modules = {number: module for stage, own in self.before.items() for number, module in zip(before[stage], own.values(), strict=True)}
         names = {number: name for stage, own in self.before.items() for number, name in zip(before[stage], own, strict=True)}
         at = {number: rank_of_stage[stage] for stage, numbers in enumerate(before) for number in numbers}
-        to = {number: rank_of_stage[stage] for stage, numbers in enumerate(after) for number in numbers}
+        to = {number: rank_of_stage_after[stage] for stage, numbers in enumerate(after) for number in numbers}
         moves = sorted(number for number in at if at[number] != to[number])
         self.moved = tuple(moves)
         self.bytes = 0
@@ -306,7 +318,7 @@ class Move:
         with groups.raise_on_all_ranks():
             arrived = {number: found.load_layer() for number, found in arriving.items()}
             modules.update((number, module) for number, (module, _) in arrived.items())
-            self.after = {stage: _named([(names[number], modules[number]) for number in after[stage]], stage) for stage in containers}
+            self.after = {stage: _named([(names[number], modules[number]) for number in after[stage]], stage) for stage in self.containers_after}
         self.apply()
         if optimizer is not None:
             _remove(optimizer, leaving.values())
@@ -315,7 +327,7 @@ class Move:
 
     def apply(self) -> None:
         """Gives the stages of this rank the layers that they have after the move."""
-        _set(self.containers, self.after)
+        _set(self.containers_after, self.after)
 
     def undo(self) -> None:
         """Gives the stages of this rank the layers that they had."""

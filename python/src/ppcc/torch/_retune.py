@@ -14,7 +14,7 @@ from .._choose import MIN_GAIN, Chooser, compute_kinds
 from .._compiler import SynthesisResult
 from .._profile import Profile, new_profile
 from .._program import Program
-from ._cut import LayerCosts, find_layout
+from ._cut import LayerCosts, Placement, find_layout
 from ._errors import UsageError
 from ._layers import Container, Layout, Move, find_containers, static_bytes
 from ._measure import MemoryMeter, TimeRecorder
@@ -278,7 +278,7 @@ class Retuner:
         rank_of_stage = program.pipes[0].rank_of_stage
         costs = LayerCosts(layers, *self._first, slower=[self._slower[rank] for rank in rank_of_stage])
         transports = self._job.transports
-        layout, best, _ = find_layout(costs, self._layout, program, transports, limit, self._effort, ["IW" if "I" in compute_kinds(program) else "B"])
+        layout, best, _ = find_layout(costs, self._layout, Placement.of(program), transports, limit, self._effort, ["IW" if "I" in compute_kinds(program) else "B"])
         return None if layout == self._layout or best is None or best.makespan > slowest else (layout, best)
 
 

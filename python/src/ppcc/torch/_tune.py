@@ -6,7 +6,8 @@ With `layers`, stages are lists of layers. Then each layer is measured alone, an
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -14,10 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from .._choose import MIN_GAIN, compute_kinds
+from .._compiler import SynthesisResult
 from .._profile import new_profile
 from .._program import Program
 from .._spread import Spread
-from ._cut import LayerCosts, find_layout, layout_of
+from ._cut import LayerCosts, Placement, find_layout, layout_of
 from ._errors import UsageError
 from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers, measure_layers, static_bytes
 from ._measure import MemoryMeter
@@ -34,6 +36,8 @@ def tune(
     steps: int = 3,
     effort: int = 20,
     layers: bool | Mapping[int, Container] = False,
+    placements: Sequence[str] = (),
+    recompute: bool = False,
     state_per_weight: float = 0.0,
     output: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
@@ -55,6 +59,10 @@ def tune(
             `nn.ModuleList` or `nn.ModuleDict` of its layers, by stage. Each layer takes and returns one tensor. Layers move with their
             values and attributes, and are other objects then: create the optimizer afterwards. Until `tune` returns, the ranks that they
             leave hold them, too.
+        placements: Other placements of stages on ranks to try, with `layers=True`: `linear`, `v`, `loop:V` or `wave:V`, with V stages a rank. Then the
+            Runtime may have other stages afterwards: `runtime.stages` has them. All ranks need the batch and the target.
+        recompute: Whether stages may compute their activations again before the backward, where that makes the step shorter within the limit. Their
+            forwards have to do the same when they are repeated.
         state_per_weight: How many bytes of optimizer state there will be for each byte of a weight that is trained, such as 2 for Adam in the
             type of the weights; for optimizers that the Runtime does not have, or that have not stepped yet.
         output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`.
@@ -78,15 +86,16 @@ def tune(
         >>> result.steps < 20
         True
     """
-    options = Options(memory_limit, steps, effort, state_per_weight, output, cache)
+    options = Options(memory_limit, steps, effort, state_per_weight, output, cache, recompute)
     with runtime._setup.groups.raise_on_all_ranks():
         check_supported(runtime, kwargs)
         containers = {} if layers is False else find_containers(runtime, layers)
+        others = _other_placements(runtime, placements, layers, args, kwargs)
     job, observer = RuntimeJob(runtime, (args, kwargs)), runtime._observer
     state = _State(runtime)
     try:
         with fork_random(runtime._setup.device):
-            tuner = Tuner(_LayerTuning(job, options, containers, state) if containers else Tuning(job, options))
+            tuner = Tuner(_LayerTuning(job, options, containers, state, others) if containers else Tuning(job, options))
             while not tuner.has_ended:
                 with tuner.step() as runtime._observer:
                     runtime.step(*args, reduce_grads=False, **kwargs)
@@ -97,8 +106,21 @@ def tune(
         runtime._observer = observer
 
 
+def _other_placements(runtime: Runtime, names: Sequence[str], layers: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Placement]:
+    """Those that are not the Runtime's. Raises UsageError if its stages cannot be divided otherwise."""
+    program = runtime.program
+    found = [Placement.named(name, program.num_ranks, program.num_microbatches) for name in names]
+    if found and layers is not True:
+        raise UsageError("the placement can change only if stages can be divided otherwise: make each an nn.Sequential of its layers, and say layers=True")
+    if found and (not args or kwargs.get("target") is None):
+        raise UsageError("with other placements other ranks may have the first and the last stage: give all ranks the batch and the target")
+    return [one for one in found if one.rank_of_stage != program.pipes[0].rank_of_stage]
+
+
 class RuntimeJob(Job):
     """Steps of a Runtime."""
+
+    advice = "; say recompute=True if stages may compute their activations again"
 
     def __init__(self, runtime: Runtime, inputs: Any = None) -> None:
         self.runtime, self.rank, self.groups = runtime, runtime.rank, runtime._setup.groups
@@ -145,7 +167,7 @@ def check_supported(runtime: Runtime, kwargs: Mapping[str, Any], *, trains: bool
 
 
 def _tensors(runtime: Runtime, of: str) -> list[Tensor]:
-    return list({id(tensor): tensor for module in runtime._linked.modules.values() for tensor in getattr(module, of)()}.values())
+    return list({id(tensor): tensor for module in runtime.stages.values() for tensor in getattr(module, of)()}.values())
 
 
 class _State:
@@ -169,8 +191,10 @@ class _State:
 class _LayerTuning(Tuning):
     """Also moves layers between stages before it chooses an order."""
 
-    def __init__(self, job: RuntimeJob, options: Options, containers: Mapping[int, Container], state: _State) -> None:
-        self.runtime, self.containers, self.state = job.runtime, containers, state
+    def __init__(self, job: RuntimeJob, options: Options, containers: Mapping[int, Container], state: _State, others: Sequence[Placement]) -> None:
+        self.runtime, self.containers, self.state, self.others = job.runtime, containers, state, others
+        self.given_stages = job.runtime._setup.stages
+        self.placement = "given"
         self.move: Move | None = None
         self.layout: Layout | None = None
         self.given_layout: Layout | None = None
@@ -182,22 +206,32 @@ class _LayerTuning(Tuning):
 
     def _more_results(self) -> dict[str, Any]:
         moved_bytes = 0 if self.move is None else self.move.bytes
-        return {"layout": self.layout, "given_layout": self.given_layout, "layers": self.layers, "moved_bytes": moved_bytes}
+        return {"layout": self.layout, "given_layout": self.given_layout, "layers": self.layers, "moved_bytes": moved_bytes, "placement": self.placement}
 
     def _cache_options(self) -> dict[str, Any]:
-        return super()._cache_options() | {"layers": True}
+        return super()._cache_options() | {"layers": True, "placements": [one.name for one in self.others]}
 
     def _candidates(self) -> dict[str, Program]:
-        given = {"given": self.given} if compute_kinds(self.given) <= self.chooser.known_kinds() else {}
-        return super()._candidates() | given
+        is_known = self.placement == "given" and compute_kinds(self.given) <= self.chooser.known_kinds()
+        return super()._candidates() | ({"given": self.given} if is_known else {})
 
     def _adopt(self, result: TuneResult) -> None:
         if result.layout is not None and result.given_layout is not None and result.layout != result.given_layout:
-            self.move = Move(self.runtime, self.containers, result.given_layout, result.layout)
-            self._stages_have_changed()
+            other = next((one for one in self.others if one.name == result.placement), None)
+            self._move(result.given_layout, result.layout, other)
+
+    def _move(self, before: Layout, after: Layout, other: Placement | None) -> None:
+        """Moves layers, also to stages of another placement."""
+        self.state.restore()
+        self.move = Move(self.runtime, self.containers, before, after, rank_of_stage_after=None if other is None else other.rank_of_stage)
+        self.placement = "given" if other is None else other.name
+        self._set_stages(self.given_stages if other is None else self.move.containers_after)
 
     def _rearrange(self, limit: int, walls: list[float]) -> Steps[tuple[list[float], float | None]]:
         self._measure_layers()
+        small = [one for one in self.others if len(one.rank_of_stage) > len(self.layers)]
+        self.remarks += [f"the placement {one.name} was left out: it has {len(one.rank_of_stage)} stages, but there are {len(self.layers)} layers" for one in small]
+        self.others = [one for one in self.others if one not in small]
         return (yield from self._move_layers(limit, walls))
 
     def _measure_layers(self) -> None:
@@ -221,11 +255,9 @@ class _LayerTuning(Tuning):
         found = from_rank_0(self.job, lambda: self._find_layout(limit))
         if found is None:
             return given_walls, None
-        layout, text, predicted = found
-        self.state.restore()
-        self.move = Move(self.runtime, self.containers, self.layout, layout)
-        self._stages_have_changed()
-        measured = self.profile, self.meter, self.overheads, self.remarks
+        layout, text, predicted, name = found
+        self._move(self.layout, layout, next((one for one in self.others if one.name == name), None))
+        measured = self.profile, self.meter, self.overheads, self.remarks, self.restored
         self.profile, self.meter, self.overheads, self.remarks = new_profile(), self.new_meter(), [], list(self.remarks)
         error = yield from self._try_program(text)
         walls = [] if error is not None else (yield from self._measure())
@@ -234,7 +266,7 @@ class _LayerTuning(Tuning):
             return walls, predicted
         why = error or f"a step took {median(walls):.4g} ms, {predicted:.4g} ms predicted"
         self.undo()
-        self.profile, self.meter, self.overheads, self.remarks = measured
+        self.profile, self.meter, self.overheads, self.remarks, self.restored = measured
         self.remarks.append(f"layers stay where they were: {why}")
         return given_walls, None
 
@@ -243,20 +275,40 @@ class _LayerTuning(Tuning):
         if self.move is not None:
             self.state.restore()
             self.move.undo()
-            self.move = None
-            self._stages_have_changed()
+            self.move, self.placement = None, "given"
+            self._set_stages(self.given_stages)
 
-    def _stages_have_changed(self) -> None:
-        self.runtime._stages_have_changed(self.given)
+    def _set_stages(self, stages: Mapping[Any, nn.Module]) -> None:
+        """Gives the Runtime these stages, whose layers have changed. It then has no program for those of another placement."""
+        self.runtime._setup = replace(self.runtime._setup, stages=stages)
+        if self.placement == "given":
+            self.runtime._stages_have_changed(self.given)
+        else:
+            self.runtime._links.clear()
         self.state.save()
 
-    def _find_layout(self, limit: int) -> tuple[Layout, str, float] | None:
-        """On rank 0: the best layout, the program with which it was rated, and the step that is predicted; None if it is not better."""
+    def reset(self) -> None:
+        if self.move is not None and self.base_name == "given":
+            self.undo()
+        else:
+            super().reset()
+
+    def _find_layout(self, limit: int) -> tuple[Layout, str, float, str] | None:
+        """On rank 0: the best layout, the program with which it was rated, the step that is predicted, and the placement; None if it is not better."""
         assert self.layout is not None
         costs = LayerCosts(self.layers, self.profile, self.layout)
         backwards = [backward for backward in ("IW", "B") if set(backward) <= set(costs.kinds)]
-        layout, best, stays = find_layout(costs, self.layout, self.given, self.transports, limit, self.options.effort, backwards)
-        if layout == self.layout or best is None or (stays is not None and best.makespan > (1 - MIN_GAIN) * stays.makespan):
+
+        def find(placement: Placement, now: Layout | None = None) -> tuple[Layout, SynthesisResult | None, SynthesisResult | None]:
+            return find_layout(costs, now, placement, self.transports, limit, self.options.effort, backwards)
+
+        layout, best, stays = find(Placement.of(self.given), self.layout)
+        name = "given"
+        for other in self.others:
+            there, found, _ = find(other)
+            if found is not None and (best is None or found.makespan < best.makespan):
+                layout, best, name = there, found, other.name
+        if best is None or (name == "given" and layout == self.layout) or (stays is not None and best.makespan > (1 - MIN_GAIN) * stays.makespan):
             return None
         predicted = best.makespan * Spread(self.profile).of(self.given) + median(self.overheads)
-        return layout, self.chooser.compile(best.text).json, predicted
+        return layout, self.chooser.compile(best.text).json, predicted, name

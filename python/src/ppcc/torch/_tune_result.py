@@ -77,6 +77,8 @@ class TuneResult:
     """With `layers`: what each layer costs."""
     moved_bytes: int = 0
     """With `layers`: what has been sent between ranks."""
+    placement: str = "given"
+    """Which rank has which stage: one of `placements`, or `given`, as it was."""
     cached: str = ""
     """The file of the cache that this is from; nothing was measured then. Otherwise empty."""
 
@@ -94,6 +96,8 @@ class TuneResult:
         if self.layout is not None and self.given_layout is not None:
             now, given = ((" | ".join(str(len(numbers)) for numbers in layout)) for layout in (self.layout, self.given_layout))
             lines.insert(1, f"layers       {now} (given: {given})" + (f"; {self.moved_bytes} bytes were sent" if now != given else ""))
+        if self.placement != "given":
+            lines.insert(1, f"placement    {self.placement}")
         return "\n".join(lines) + "".join(f"\n\n{text_table(rows)}" for rows in self._tables().values())
 
     def _tables(self) -> dict[str, list[dict[str, object]]]:

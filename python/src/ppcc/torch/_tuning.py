@@ -55,6 +55,7 @@ class Options:
     state_per_weight: float = 0.0
     output: str | os.PathLike[str] | None = None
     cache: str | os.PathLike[str] | None = None
+    recompute: bool = False
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -71,6 +72,8 @@ class Job(ABC):
     """Of all processes that decide together."""
     inputs: Any
     """What steps are called with, on which results in the cache depend."""
+    advice = ""
+    """What to do if no order fits."""
 
     @property
     @abstractmethod
@@ -145,6 +148,8 @@ class Tuning:
         self.base, self.base_name = self.given, "given"
         """What other orders are compared with."""
         self.profile = new_profile()
+        self.restored: dict[int, int] | None = None
+        """If stages may recompute: what that frees, by stage, in bytes."""
         self.meter = self.new_meter()
         self.overheads: list[float] = []
         """What steps take beside their actions."""
@@ -243,6 +248,10 @@ class Tuning:
     def undo(self) -> None:
         """Gives stages what they had."""
 
+    def reset(self) -> None:
+        """Returns to what other orders are compared with."""
+        self.job.set_program(self.base)
+
     def _more_results(self) -> dict[str, Any]:
         return {}
 
@@ -251,7 +260,7 @@ class Tuning:
 
     def _cache_options(self) -> dict[str, Any]:
         """On which options results depend."""
-        return {name: value for name, value in asdict(self.options).items() if name in ("memory_limit", "effort", "state_per_weight")}
+        return {name: value for name, value in asdict(self.options).items() if name in ("memory_limit", "effort", "state_per_weight", "recompute")}
 
     # The cache.
 
@@ -294,6 +303,8 @@ class Tuning:
             walls.append((yield from self._step(recorder)))
         static = self.job.static_memory(self.options.state_per_weight)
         spans = recorder.gather(self.groups, self.meter.kept | {"static": static}, self.profile)
+        if self.options.recompute:
+            self.restored = {stage: size for there in self.groups.all_gather(self.meter.restored) for stage, size in there.items()}
         self.overheads += [max(0.0, wall - span) for wall, span in zip(walls, spans, strict=True)]
         return walls
 
@@ -316,7 +327,7 @@ class Tuning:
 
     @property
     def chooser(self) -> Chooser:
-        return Chooser(self.base, self.profile, self.transports, self.options.effort)
+        return Chooser(self.base, self.profile, self.transports, self.options.effort, self.restored)
 
     def _probe(self, *, fused: bool) -> str:
         """The JSON of a program of this placement with the other kind of backward, that holds no more activations than the base."""
@@ -331,7 +342,7 @@ class Tuning:
         try:
             return self.chooser.choose(self._candidates(), limit, median(self.overheads))
         except _diagnostics.UsageError as error:
-            raise UsageError(str(error)) from error
+            raise UsageError(f"{error}{self.job.advice if self.restored is None else ''}") from error
 
     def _explain(self, measured: float, predicted: float) -> str:
         """What may be the cause of a step that was not predicted."""
@@ -360,7 +371,7 @@ class Tuning:
         except UsageError as error:
             if not self.job.goes_on():
                 raise
-            self.job.set_program(self.base)
+            self.reset()
             # On others than its own rank it begins with the rank.
             return max(self.groups.all_gather(str(error)), key=len)
         return None
@@ -378,7 +389,8 @@ class Tuning:
             assert found.html  # It is drawn while the file has these costs.
             return found
 
-        before, after = timeline(self.given, self.given_costs), timeline(self.job.program, self.profile.costs())
+        after_costs = self.chooser.costs("R" in compute_kinds(self.job.program))
+        before, after = timeline(self.given, self.given_costs), timeline(self.job.program, after_costs)
         (folder / "report.html").write_text(result.page(before, after, self.given.num_ranks))
 
 
