@@ -9,7 +9,8 @@ from typing import Any
 import ppcc
 import pytest
 import torch
-from ppcc.torch import Runtime, UsageError
+from ppcc.torch import Runtime, StepError, UsageError
+from ppcc.torch._stash import _Block
 from ppcc.torch._step import ACTION_FUNCTIONS
 from ppcc.torch._async_reduce import AsyncReducer
 from torch import Tensor, nn
@@ -220,6 +221,46 @@ def test_offloaded_activations_must_be_reloaded() -> None:
     runtime = Runtime(late, {0: make_stages(1)[0]}, loss_fn=loss_fn, handlers={"LOADED": lambda action: None})
     with pytest.raises(UsageError, match="0B0 needs what is still on the host"):
         runtime.step(batch, target=target)
+
+
+def run_moved(rank: int, text: str, peaks: list[int]) -> None:
+    program = ppcc.Program.from_json(text)
+    wanted, _ = reference(program.num_ranks, program.num_microbatches, Watched)
+    module: Any = make_stages(program.num_ranks, Watched)[rank]
+    batch, target = make_batch(program.num_microbatches)
+    runtime = Runtime(program, {rank: module}, loss_fn=loss_fn)
+    kept = []
+
+    def count(*_: object) -> None:
+        """How many activations are here when one more is made. A send is waited for beside the step."""
+        end = time.monotonic() + 10
+        while (here := sum(not memory.expired() for memory in module.saved)) >= peaks[rank] and time.monotonic() < end:
+            time.sleep(0.01)
+        kept.append(here + 1 + len(runtime._linked.moves._guests))
+
+    def take_back(block: Any, take: Callable[[Any], Tensor] = _Block.take_back) -> Tensor:
+        content = take(block)
+        module.saved.append(StorageWeakRef(content.untyped_storage()))
+        return content
+
+    _Block.take_back = take_back  # type: ignore[method-assign]
+    module.register_forward_pre_hook(count)
+    for _ in range(2):
+        module.zero_grad()
+        runtime.step(batch, target=target)
+        assert_same_gradients(module, wanted[rank], f"rank {rank}")
+        assert not runtime._linked.moves._guests
+    assert max(kept) == peaks[rank], f"rank {rank} has kept {max(kept)}, and was to keep {peaks[rank]}"
+    twice = ppcc.Program.from_json(text.replace('"collective": "from"', '"collective": "to"'))
+    with pytest.raises((UsageError, StepError), match="0LOAD1 moves what is no longer on rank 0"):
+        Runtime(twice, {rank: module}, loss_fn=loss_fn).step(batch, target=target)
+
+
+def test_activations_move_to_another_rank_and_back() -> None:
+    program = ppcc.compile("bpipe", P=4, M=8)
+    peaks = [int(rank.peak_memory) for rank in program.simulate().ranks]
+    assert peaks == [3, 3, 2, 3]  # One less than 1F1B on rank 0; the last rank keeps them.
+    spawn.run(run_moved, 4, program.json, peaks)
 
 
 # Sums.

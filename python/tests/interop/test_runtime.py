@@ -39,8 +39,8 @@ def values(info: ppcc.ScheduleInfo, ranks: int) -> dict[str, ppcc._run.Value]:
     return given
 
 
-# Parameters that are sharded need copies of the pipeline; what moves between ranks has no handler here.
-ELSEWHERE = ("bpipe", "breadth_first_fsdp")
+# Parameters that are sharded need copies of the pipeline.
+ELSEWHERE = ("breadth_first_fsdp",)
 
 
 def is_sharded(program: ppcc.Program) -> bool:

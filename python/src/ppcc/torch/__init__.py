@@ -1,8 +1,9 @@
 """Run programs on torch.distributed.
 
-`Runtime` runs every program except those that move memory between ranks (`bpipe`), including slices of sequences (`SliceCache`), several pipes (DualPipe), overlap groups, skip edges, B or I and W. It rejects stages whose gradients would be wrong before the
-first step. `tune` finds the order with the shortest step for measured costs, and `Retuner` a new one when these drift. `load_torch_runtime` runs a program in PyTorch's own
-runtime, and `check` reports whether a schedule of another system can deadlock.
+`Runtime` runs every program: several pipes (DualPipe), slices of sequences (`SliceCache`), overlap groups, skip edges, B or I and W, moves
+between ranks (`bpipe`). It rejects stages whose gradients would be wrong before the first step. `tune` finds the order with the shortest
+step for measured costs, and `Retuner` a new one when these drift. `load_torch_runtime` runs a program in PyTorch's own runtime, and `check`
+reports whether a schedule of another system can deadlock.
 
 Examples:
     >>> import ppcc, ppcc.torch, torch

@@ -20,6 +20,7 @@ from ._errors import UsageError
 from ._fsdp import ShardedStage, check_root, is_sharded
 from ._groups import Groups
 from ._inputs import BatchSplitter, Inputs, parameter_names
+from ._moves import Moves, home, is_move
 from ._messages import first_early_receive, acknowledged_by
 from ._reductions import GradientState, Reductions, Tie
 from ._shapes import TensorInfo, check_plain, infer, structure_of, structured, tensor_spec
@@ -113,7 +114,9 @@ class LinkedProgram:
         self.action_groups = [group.actions for group in program.groups(self.rank)]
         evaluated = (tuple(action for action in item if action.op in _FORWARD) for item in self.action_groups)
         self.evaluation = [item for item in evaluated if item] if program.has_backward else self.action_groups
-        self.keys_of = {name: self._find_keys_of(name) for name in ("R", "OFFLOAD")}
+        self.recomputed = self._find_keys(lambda action: action.op == "R")
+        self.offloaded = self._find_keys(lambda action: action.op == "OFFLOAD" or (is_move(action) and home(action) == self.rank))
+        """The forwards whose activations are moved."""
         self.sources = {(pipe.index, stage): pipe.sources(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
         self.readers = {(pipe.index, stage): pipe.readers(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
         own_names = list(map(parameter_names, self.modules.values()))
@@ -142,6 +145,7 @@ class LinkedProgram:
         has_headers = setup.dynamic and dist.is_initialized()
         self.headers = setup.groups.new_group(tuple(range(program.num_ranks)), "gloo") if has_headers else None
         self.channels = Channels(program, self.rank, setup.groups, setup.device)
+        self.moves = Moves(program, self.rank, setup.groups, self.channels, setup.device)
         self.acknowledges = acknowledged_by(program, self.rank) if self.channels.host_waits and not has_headers else {}
         self._shapes_for: tuple[Any, ...] | None = None
 
@@ -200,7 +204,7 @@ class LinkedProgram:
             self.check_stages()
         for action in self.actions:
             mnemonic = action.op
-            if not action.kind.is_message and mnemonic not in setup.handlers and mnemonic not in performed:
+            if not action.kind.is_message and not is_move(action) and mnemonic not in setup.handlers and mnemonic not in performed:
                 raise UsageError(f"nothing runs `{mnemonic}`: give the Runtime a handler for it")
         if self.runs_itself("STEP") and not setup.has_optimizer:
             raise UsageError("the program has `STEP`: give the Runtime an optimizer, or a handler")
@@ -251,13 +255,10 @@ class LinkedProgram:
                             "in place of the mesh and reduce them after step(reduce_grads=False)"
                         )
 
-    def _find_keys_of(self, mnemonic: str) -> frozenset[Key]:
-        """The forwards whose activations are offloaded or recomputed later."""
-        if mnemonic in self.setup.handlers:
-            return frozenset()
-        return frozenset(
-            (action.pipe.index, action.stage, action.microbatch) for action in self.actions if action.op == mnemonic
-        )
+    def _find_keys(self, is_wanted: Callable[[Action], bool]) -> frozenset[Key]:
+        """The forwards of which the Runtime itself runs such an action later."""
+        wanted = (action for action in self.actions if action.op not in self.setup.handlers and is_wanted(action))
+        return frozenset((action.pipe.index, action.stage, action.microbatch) for action in wanted)
 
     def _find_sharded(self) -> dict[tuple[int, int], ShardedStage]:
         # W needs the weights that its I had, so between them they stay, too.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
@@ -53,7 +54,7 @@ class Stash:
     def ready(self, action: Action) -> Stash:
         """Returns itself for an action that reads it; raises UsageError while it is offloaded."""
         if self.offloaded is not None and self.offloaded.is_offloaded:
-            raise UsageError(f"{action} needs what is still on the host: let its RELOAD come first")
+            raise UsageError(f"{action} needs what is still on the host, or on another rank: let its RELOAD, or what brings it back, come first")
         if self.offloaded is not None:
             self.offloaded.wait_copies()
         return self
@@ -100,7 +101,7 @@ class RandomState:
 
 
 class OffloadedTensors:
-    """The memory that a forward keeps for its backward, which can be moved to the host and back.
+    """The memory that a forward keeps for its backward, which can be moved to the host, or to another rank, and back.
 
     `stays` are tensors that are not moved: weights, the batch. With streams, copies run on streams of their own, and only streams
     that read a copy wait for it.
@@ -112,6 +113,8 @@ class OffloadedTensors:
         self._blocks: dict[int, _Block] = {}
         self._inputs: list[tuple[Tensor, _Part]] = []
         self.is_offloaded = False
+        self.arriving: list[dist.Work] = []
+        """What other ranks send back."""
 
     def saving_hooks(self) -> torch.autograd.graph.saved_tensors_hooks:
         """A context in which autograd saves tensors here."""
@@ -133,6 +136,14 @@ class OffloadedTensors:
 
     def offload(self, inputs: Iterable[Tensor]) -> None:
         """Moves all tensors to the host, inputs included."""
+        for block in self._let_go(inputs):
+            block.offload(self._streams)
+
+    def give_away(self, inputs: Iterable[Tensor]) -> list[Tensor]:
+        """Frees all memory, inputs included; returns it, to be sent."""
+        return [block.give_away() for block in self._let_go(inputs)]
+
+    def _let_go(self, inputs: Iterable[Tensor]) -> Iterable[_Block]:
         for tensor in inputs:
             part = self._pack(tensor)
             if isinstance(part, _Part):
@@ -142,20 +153,31 @@ class OffloadedTensors:
             for alias in block.aliases:
                 alias.tensor()
             block.aliases.clear()
-            block.offload(self._streams)
         self.is_offloaded = True
+        return self._blocks.values()
 
     def reload(self) -> None:
         """Moves all tensors back to the device."""
         for block in self._blocks.values():
             block.reload(self._streams)
+        self._restore_inputs()
+
+    def take_back(self) -> list[Tensor]:
+        """Returns memory for all tensors, to be received."""
+        contents = [block.take_back() for block in self._blocks.values()]
+        self._restore_inputs()
+        return contents
+
+    def _restore_inputs(self) -> None:
         for tensor, part in self._inputs:
             tensor.data = part.tensor()
         self._inputs.clear()
         self.is_offloaded = False
 
     def wait_copies(self) -> None:
-        """Makes this stream wait for all copies."""
+        """Makes this stream wait for all copies, and for what other ranks send back."""
+        while self.arriving:
+            self.arriving.pop().wait()
         if self._streams is not None:
             for block in self._blocks.values():
                 block.wait_copy(self._streams)
@@ -190,6 +212,14 @@ class _Block:
             self.content = torch.empty_like(self.content, device=self._device).copy_(self.content)
         else:
             self.content, self._there = streams.reload(self.content, self._device, self._there)
+
+    def give_away(self) -> Tensor:
+        content, self.content = self.content, _empty_like(self.content)
+        return content
+
+    def take_back(self) -> Tensor:
+        self.content = torch.empty(self.content.shape, dtype=torch.uint8, device=self._device)
+        return self.content
 
     def wait_copy(self, streams: Streams) -> None:
         if self._there is not None:

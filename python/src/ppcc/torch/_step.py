@@ -28,6 +28,7 @@ from ._inputs import Inputs
 from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, LinkedProgram
 from ._measure import Observer
 from ._messages import Messages, edges_from
+from ._moves import home, is_move
 from ._optimizer import Optimizer
 from ._overlap import Half
 from ._slices import SliceStore, running
@@ -93,7 +94,7 @@ class Step:
         self._stashes: dict[Key, Stash] = {}
         self._losses: dict[Key, Tensor] = {}
         self._outputs: dict[Key, tuple[Tensor, ...]] = {}
-        self._slices = SliceStore(self._stashes, linked.keys_of["R"], trains=trains) if linked.caches else None
+        self._slices = SliceStore(self._stashes, linked.recomputed, trains=trains) if linked.caches else None
         self._messages = Messages(
             linked.channels, self._setup.device, partial(_receive_specs, linked, trains), linked.headers, answered=trains, acknowledges=linked.acknowledges, mesh=self._setup.mesh, observer=observer
         )
@@ -180,7 +181,7 @@ class Step:
                 if handler is not None:
                     handler(action)
                 else:
-                    ACTION_FUNCTIONS[op](self, action)
+                    (Step._move if is_move(action) else ACTION_FUNCTIONS[op])(self, action)
             except Exception:
                 self.at = action  # The other part of the group may have changed it.
                 raise
@@ -207,12 +208,12 @@ class Step:
             assert self._inputs.args is not None
             inputs = {-1: self._inputs.args[microbatch]}
         stash = Stash(inputs, (), (), on_side=self._setup.streams is not None and self._setup.streams.on_side)
-        recomputed = self._trains and key in self._linked.keys_of["R"]
+        recomputed = self._trains and key in self._linked.recomputed
         if self._trains:
             if sharded := self._linked.sharded.get(stage_key):
                 sharded.before_forward()
             stash.random = RandomState(self._setup.device) if recomputed else None
-            stash.offloaded = self._new_offloaded_tensors(action) if key in self._linked.keys_of["OFFLOAD"] else None
+            stash.offloaded = self._new_offloaded_tensors(action) if key in self._linked.offloaded else None
             self._stashes[key] = stash
             self.result.peak_activations = max(self.result.peak_activations, len(self._stashes))
         saving_hooks = stash.offloaded.saving_hooks() if stash.offloaded is not None else nullcontext()
@@ -408,6 +409,20 @@ class Step:
         if offloaded is None or not offloaded.is_offloaded:
             raise UsageError(f"{action} has no offloaded tensors to reload")
         offloaded.reload()
+
+    def _move(self, action: Action) -> None:
+        key = self._key(action)
+        if home(action) != self._linked.rank:
+            self._linked.moves.run(action, key, None, [])
+            return
+        stash = self._stashes[key]
+        assert stash.offloaded is not None
+        leaves = action.kind.collective == "to"
+        if stash.offloaded.is_offloaded == leaves:
+            raise UsageError(f"{action} moves what is {'no longer on' if leaves else 'still on'} rank {self._linked.rank}")
+        if leaves:
+            stash.release_outputs()
+        self._linked.moves.run(action, key, stash.offloaded, stash.tensors())
 
     def _unshard(self, action: Action) -> None:
         self._linked.sharded[action.pipe.index, action.stage].unshard()
