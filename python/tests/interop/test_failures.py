@@ -22,6 +22,7 @@ import torch
 import torch.distributed as dist
 from ppcc.torch import Runtime, StepError, UsageError, _failures
 from torch import Tensor, nn
+from torch._C import _distributed_c10d
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 
@@ -185,7 +186,7 @@ def third_forward(program: ppcc.Program, rank: int) -> str:
     return str(forwards[2])
 
 
-@pytest.mark.parametrize("name", [info.name for info in ppcc.schedules() if has_ranks(info) and info.name not in ELSEWHERE])
+@pytest.mark.parametrize("name", [info.name for info in ppcc.schedules() if has_ranks(info) and info.name not in (*ELSEWHERE, "seq1f1b", "slimpipe")])
 def test_all_schedules_end(name: str) -> None:
     program = ppcc.compile(name, params=values(next(info for info in ppcc.schedules() if info.name == name), 4))
     failed(program, 2, re.escape(third_forward(program, 2)))
@@ -208,6 +209,33 @@ def test_single_rank_error_names_the_action() -> None:
         with pytest.raises(StepError, match=rf"rank 0, 0F2 {PLACE}: ValueError: this is the end") as caught:
             runtime.step(batch, target=target)
     assert isinstance(caught.value.__cause__, ValueError)
+    assert caught.value.flight_recorder is None
+
+
+RECORDED = """
+import pickle, ppcc, torch, torch.distributed as dist
+from ppcc.torch import Runtime, StepError
+
+dist.init_process_group("gloo", init_method="file://{folder}/store", rank=0, world_size=1)
+
+class Bad(torch.nn.Linear):
+    def forward(self, x):
+        dist.all_reduce(torch.ones(2))
+        raise ValueError("this is the end")
+
+try:
+    shapes = {{0: torch.empty(1, 2)}}
+    Runtime(ppcc.compile("gpipe", P=1, M=1), {{0: Bad(2, 2)}}, loss_fn=torch.nn.functional.mse_loss, shapes=shapes).step(torch.ones(1, 2), target=torch.ones(1, 2))
+except StepError as error:
+    print(*[entry["profiling_name"] for entry in pickle.loads(error.flight_recorder)["entries"]])
+"""
+
+
+@pytest.mark.skipif(not hasattr(_distributed_c10d, "_dump_fr_trace"), reason="this PyTorch records NCCL only")
+def test_errors_have_what_the_flight_recorder_has(tmp_path: Path) -> None:
+    options = {"capture_output": True, "text": True, "timeout": 300, "env": os.environ | {"TORCH_FR_BUFFER_SIZE": "100"}}
+    ended = subprocess.run([sys.executable, "-c", RECORDED.format(folder=tmp_path)], **options)  # type: ignore[call-overload]
+    assert "gloo:all_reduce" in ended.stdout, ended.stderr
 
 
 # Misuse on one rank.

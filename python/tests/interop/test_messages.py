@@ -187,7 +187,9 @@ def run_tracked(process: int, texts: list[str]) -> None:
 
 def test_live_activations_match_the_program() -> None:
     for ranks in (2, 4):
-        spawn.run(run_tracked, ranks, [program.json for program in programs(ranks) if program.has_backward])
+        # What moves to another rank is in memory twice here; slices need other stages.
+        counted = [program for program in programs(ranks) if program.has_backward and program.schedule not in ("bpipe", "seq1f1b", "slimpipe")]
+        spawn.run(run_tracked, ranks, [program.json for program in counted])
 
 
 @pytest.mark.skipif(not hasattr(FSDPModule, "finalize_backward"), reason="needs PyTorch 2.15")

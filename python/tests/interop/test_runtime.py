@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import re
+
 import ppcc
 import pytest
 import torch
@@ -132,9 +135,20 @@ def test_schedules_of_one_rank_need_no_process_group() -> None:
     run_all(0, [case(program) for program in [*alone, ppcc.compile("one_f_one_b", P=1, M=4)]])
 
 
-def test_actions_have_names_in_profiles() -> None:
-    runtime = Runtime(ppcc.compile("gpipe", P=1, M=2), {0: make_stages(1, Plain)[0]}, loss_fn=loss_fn, profile=True)
+@pytest.mark.parametrize("profile", [False, True])
+def test_actions_have_names_in_profiles(profile: bool) -> None:
+    runtime = Runtime(ppcc.compile("gpipe", P=1, M=2), {0: make_stages(1, Plain)[0]}, loss_fn=loss_fn, profile=profile)
     batch, target = make_batch(2)
     with torch.profiler.profile() as profiler:
         runtime.step(batch, target=target)
     assert {"0F0", "0F1", "0B0", "0B1"} <= {event.name for event in profiler.events()}
+
+
+def test_what_a_rank_does_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "ppcc")
+    runtime = Runtime(ppcc.compile("one_f_one_b", P=1, M=1), {0: make_stages(1, Plain)[0]}, loss_fn=loss_fn)
+    batch, target = make_batch(1)
+    runtime.step(batch, target=target)
+    logged = [record.getMessage() for record in caplog.records if record.name.startswith("ppcc.torch.")]
+    assert re.fullmatch(r"rank 0 runs one_f_one_b\(.*\), of digest \w{32}: 2 actions", logged[0])
+    assert logged[1:] == ["stage 0 of pipe main returns float64[2, 3, 6]", "0F0", "0B0"]

@@ -12,4 +12,10 @@ class StepError(Error, RuntimeError):
     """A step failed on this rank or on another one; the message names the rank, the action and the cause.
 
     The process groups of the job are aborted: end the process and resume from a checkpoint.
+
+    Attributes:
+        flight_recorder: What PyTorch's flight recorder had on this rank when the step failed, as its tools read it
+            (`python -m torch.distributed.flight_recorder.fr_trace`); None where it is off (`TORCH_FR_BUFFER_SIZE`).
     """
+
+    flight_recorder: bytes | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import logging
+import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,10 +14,12 @@ from typing import Any, ClassVar
 
 import torch
 import torch.distributed as dist
+from torch._C import _distributed_c10d
 from torch._C._distributed_c10d import Store
 
 from ._errors import StepError
 
+_log = logging.getLogger(__name__)
 _KEY = "ppcc/failed"
 _SHUTDOWN = "ppcc/end"
 JOIN_TIMEOUT = 5.0
@@ -122,11 +126,22 @@ class Failures:
             if self.first_failure is not None:
                 return
             self.first_failure = first
+        _log.error("rank %d aborts its process groups: %s", self._rank, first)
         self._abort_groups()
 
     def _abort_groups(self) -> None:
         with self._lock:
             abort_groups()
+
+
+def flight_records() -> bytes | None:
+    """What PyTorch's flight recorder has, or None."""
+    for name in ("_dump_nccl_trace", "_dump_fr_trace"):
+        dump = getattr(_distributed_c10d, name, None)  # Not in every build.
+        records: bytes = b"" if dump is None else dump()
+        if records and pickle.loads(records)["entries"]:
+            return records
+    return None
 
 
 def abort_groups() -> None:

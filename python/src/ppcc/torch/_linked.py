@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,7 @@ from ._split import check_version
 from ._unsupported_stages import TAKE_SLICES, check_slices, check_stage, has_multi_grad_hook
 from ._streams import Streams
 
+_log = logging.getLogger(__name__)
 LossFunction = Callable[..., Tensor]
 Handler = Callable[[Action], None]
 StageKey = tuple[int, int]
@@ -148,6 +150,7 @@ class LinkedProgram:
         self.moves = Moves(program, self.rank, setup.groups, self.channels, setup.device)
         self.acknowledges = acknowledged_by(program, self.rank) if self.channels.host_waits and not has_headers else {}
         self._shapes_for: tuple[Any, ...] | None = None
+        _log.info("rank %d runs %s, of digest %s: %d actions", self.rank, program.name, program._stated_digest, len(self.actions))
 
     def runs_itself(self, mnemonic: str) -> bool:
         """Whether the Runtime itself runs actions of this mnemonic on this rank."""
@@ -350,6 +353,7 @@ class LinkedProgram:
                 if isinstance(infos[0], str):
                     raise UsageError(infos[0])
                 self.shapes[pipe.index, stage], self.structures[pipe.index, stage] = infos[0]  # type: ignore[misc]
+                _log.info("stage %d of pipe %s returns %s", stage, pipe.name, ", ".join(map(str, self.shapes[pipe.index, stage])))
         self._shapes_for = first
 
     def _infer_stage(self, pipe: Pipe, stage: int, first: Sequence[Any], inputs: Inputs) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,6 +17,7 @@ from ._errors import UsageError
 from ._measure import Observer
 from ._shapes import OUTPUT, TensorInfo, check_unchanged, part_of, versions_of
 
+_log = logging.getLogger(__name__)
 Edge = tuple[int, int, int, int]
 """Pipe, from stage, to stage, microbatch."""
 
@@ -69,6 +71,7 @@ class Messages:
         while edge not in self._arriving:
             self._post_announced(self._announcer[edge])
         message, infos = self._arriving.pop(edge)
+        _log.debug("waits for what stage %d sends to stage %d of microbatch %d", *edge[1:])
         with self._observer.waits(edge):
             arrived = message.wait()
         tensors = tuple(info.received(tensor, self._mesh) for tensor, info in zip(arrived, infos, strict=True))

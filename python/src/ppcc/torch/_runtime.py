@@ -15,7 +15,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from .._deprecated import Renamed, renamed_arguments
 from .._program import Action, Program
 from ._errors import UsageError, StepError
-from ._failures import Failures
+from ._failures import Failures, flight_records
 from ._groups import Groups, check_same_program
 from ._inputs import Inputs
 from ._linked import Handler, LinkedProgram, LossFunction, RuntimeConfig
@@ -66,7 +66,8 @@ class Runtime:
         shapes: The outputs of each stage for one microbatch, as tensors, for example on the device `meta`. By default the
             first step infers them.
         variable_shapes: Whether microbatches may differ in shape; each message is then preceded by its shape.
-        profile: Whether to name actions in profiles (docs/profiles.md).
+        profile: Whether to name actions (`record_function`, docs/profiles.md) in all steps, and not only while PyTorch's profiler
+            records.
         timeout: A step fails on all ranks with StepError when one of them stays at one action for longer, in seconds or as a
             timedelta; choose more than the longest action takes. By default the timeouts of the process groups apply.
 
@@ -138,7 +139,8 @@ class Runtime:
         self.optimizer, self.scaler = optimizer, scaler
         self._optimizer = None if optimizer is None else Optimizer(optimizer, self._setup, scaler, max_norm)
         self._validate = validate
-        self._observer = NamedRanges(self._setup.handlers) if profile else Observer()
+        self._named = NamedRanges(self._setup.handlers)
+        self._observer = self._named if profile else Observer()
         self._failures = Failures.for_job()
         self._timeout = timedelta(seconds=timeout) if isinstance(timeout, (int, float)) else timeout
         if self._timeout is not None and self._timeout <= timedelta(0):
@@ -348,7 +350,7 @@ class Runtime:
             keeps_outputs=keeps_outputs,
             optimizer=self._optimizer if trains else None,
             validate=self._validate,
-            observer=self._observer,
+            observer=self._named if type(self._observer) is Observer and _is_profiled() else self._observer,
         )
         with self._watched(step):
             return self._run_step(step, inputs, share_losses)
@@ -398,11 +400,13 @@ class Runtime:
         while cause.__cause__ is not None:
             cause = cause.__cause__
         text = f"{here}: {type(cause).__name__}: {cause}"
+        records = flight_records()
         first = text if self._failures is None else self._failures.report_failure(text)
-        if first != text:
-            raise StepError(f"{here}: ended because of {first}") from error
-        if not isinstance(error, UsageError):
-            raise StepError(text) from error
+        if first == text and isinstance(error, UsageError):
+            return
+        failed = StepError(text if first == text else f"{here}: ended because of {first}")
+        failed.flight_recorder = records
+        raise failed from error
 
     def _check_inputs(self, inputs: Inputs, trains: bool) -> None:
         for pipe, stage in self._linked.program.local_stages(self.rank):
@@ -410,6 +414,11 @@ class Runtime:
                 raise UsageError(f"rank {self.rank} has a first stage of pipe `{pipe.name}`: give step() the batch")
             if trains and self._linked.is_last(pipe, stage) and inputs.targets is None:
                 raise UsageError(f"rank {self.rank} has a last stage of pipe `{pipe.name}`: give step() the target")
+
+
+def _is_profiled() -> bool:
+    """Whether PyTorch's profiler records; names cost 50 us an action."""
+    return torch.autograd._profiler_enabled()  # type: ignore[attr-defined]
 
 
 def _groups_of(

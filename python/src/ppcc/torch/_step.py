@@ -8,6 +8,7 @@ optimizer steps, or at the end.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from ._slices import SliceStore, running
 from ._shapes import TensorInfo, as_tensors, check_real, gradient_placements, structure_of, structured
 from ._unsupported_stages import check_graph, check_trains
 
+_log = logging.getLogger(__name__)
 BACKWARDS = ("B", "I", "W")
 STEP_ACTIONS = (*REDUCES, "STEP", "VALIDATE")
 """The actions that a step with `reduce_grads=False` skips."""
@@ -173,6 +175,7 @@ class Step:
 
     def _perform(self, action: Action) -> None:
         op, self.at = action.op, action
+        _log.debug("%s", action)
         handler = self._setup.handlers.get(op)
         if handler is None and op in STEP_ACTIONS and not self._reduces:
             return
