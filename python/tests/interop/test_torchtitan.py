@@ -140,9 +140,12 @@ def test_the_config_of_the_page() -> None:
 
     found = re.search(r"^```text\n(from torchtitan.*?)^```$", (DOCS / "training-python.md").read_text(), re.MULTILINE | re.DOTALL)
     assert found is not None
+    tuned = re.search(r"^```text\n(def debugmodel_tuned.*?)^```$", (DOCS / "tuning.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert tuned is not None
     names: dict[str, Any] = {}
-    exec(compile(found[1], "training-python.md", "exec"), names)
-    config = names["debugmodel_zero_bubble_v"]()
-    assert config.parallelism.pipeline_parallel_degree == 4
-    assert config.training.disable_cuda_graphs
-    assert config.model_spec.pipelining_fn.__module__ == "ppcc.torchtitan"
+    exec(compile(found[1] + tuned[1], "training-python.md", "exec"), names)
+    for name in ("debugmodel_zero_bubble_v", "debugmodel_tuned"):
+        config = names[name]()
+        assert config.parallelism.pipeline_parallel_degree == 4
+        assert config.training.disable_cuda_graphs
+        assert config.model_spec.pipelining_fn.__module__ == "ppcc.torchtitan"
