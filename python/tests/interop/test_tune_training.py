@@ -8,13 +8,16 @@ import time
 import warnings
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import ppcc
 import pytest
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from ppcc.torch import UsageError
+from torch import Tensor
 
 from . import spawn
 from .megatron_models import LENGTH, ROWS, batches, forward_step, gradient, initialize, make_config, make_model, weights
@@ -135,7 +138,7 @@ def run_megatron(rank: int, folder: str) -> None:
 
     # Another number of microbatches is tuned by itself; a job that was tuned before needs no step.
     job.train(1, count=2)
-    assert run._plans[2].program.num_microbatches == 2 and 2 not in run.results and len(run._tuners) == 2
+    assert run._plans[2].program.num_microbatches == 2 and 2 not in run.results and run._tuners[2]._tuning.options.output == Path(folder) / "2"
     run, job, _ = tuned(1, cache=folder)
     assert run.results[M].cached and run.results[M].steps == 0 and run._plans[M].program.digest == program.digest
 
@@ -192,7 +195,6 @@ def job_is_first(rank: int) -> bool:
 
 def run_megatron_refusals(rank: int) -> None:
     from ppcc.megatron import tune, uninstall
-    from ppcc.torch import UsageError
 
     def refused(match: str, programs: Any = None, chunks: int = 1, **config: Any) -> None:
         uninstall()
@@ -203,6 +205,8 @@ def run_megatron_refusals(rank: int) -> None:
             job.train(1)
 
     refused("programs of one pipe", lambda microbatches: ppcc.compile("dualpipe", P=2, M=microbatches), chunks=2)
+    with mock.patch("ppcc.megatron._tune._device", lambda chunks: torch.device("cuda")):
+        refused("stages on the CPU: elsewhere profile with install")
     refused("microbatches of one shape", variable_seq_lengths=True)
     refused("forwards that all keep as much", num_microbatches_with_partial_activation_checkpoints=1)
     refused("layers whose memory autograd knows", delay_wgrad_compute=True)
@@ -216,3 +220,11 @@ def run_megatron_refusals(rank: int) -> None:
 def test_megatron_tunes_while_it_trains(tmp_path: Path) -> None:
     spawn.run(run_megatron, 4, str(tmp_path))
     assert (tmp_path / "report.html").read_text().count("<iframe") == 2
+
+
+def test_other_devices_are_refused() -> None:
+    from ppcc.torch._tune_pytorch import _Job as PyTorchJob
+
+    schedule: Any = SimpleNamespace(rank=0)
+    with pytest.raises(UsageError, match="tune.. supports only stages on the CPU"):
+        PyTorchJob(schedule, [SimpleNamespace(stage_index=0, device=torch.device("cuda"))], ppcc.compile("gpipe", P=1, M=2), fsdp=False)

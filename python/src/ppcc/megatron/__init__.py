@@ -6,6 +6,6 @@ Call `install`, or `tune`, before `pretrain(...)`. Import this module explicitly
 from ._cpu import use_cpu
 from ._forward_backward import ForwardBackward
 from ._placement import build_chunks, install, uninstall
-from ._tune import tune
+from ._tune import TunedForwardBackward, tune
 
-__all__ = ["ForwardBackward", "build_chunks", "install", "tune", "uninstall", "use_cpu"]
+__all__ = ["ForwardBackward", "TunedForwardBackward", "build_chunks", "install", "tune", "uninstall", "use_cpu"]

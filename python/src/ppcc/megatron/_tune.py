@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
@@ -34,7 +35,7 @@ def tune(
     state_per_weight: float = 0.0,
     output: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
-) -> ForwardBackward:
+) -> TunedForwardBackward:
     """Make Megatron run a program, as `install` does, and let its first training steps find a faster order.
 
     They are steps of the training, whose gradients are right under every order: none is run beside them, and none is lost. All ranks measure at most
@@ -49,7 +50,8 @@ def tune(
         steps: How many steps are measured at a time.
         effort: How many millions of actions each search may simulate.
         state_per_weight: How many bytes of optimizer state there are for each byte of a weight that is trained.
-        output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`.
+        output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`; of a second number of
+            microbatches in a folder inside of it, which has this number as its name.
         cache: A folder for results. If it has the one of this job, all ranks use it from the first step on.
 
     Returns:
@@ -79,7 +81,7 @@ def _first_program(microbatches: int) -> Program:
 
 
 class TunedForwardBackward(ForwardBackward):
-    """Tunes in the steps that Megatron trains."""
+    """A `ForwardBackward` that tunes in the steps that Megatron trains. `tune` builds it."""
 
     def __init__(self, programs: Programs, options: Options) -> None:
         super().__init__(programs)
@@ -96,7 +98,10 @@ class TunedForwardBackward(ForwardBackward):
         if microbatches not in self._tuners:
             job = _MegatronJob(self, config, chunks, group, microbatches, shapes)
             _check_supported(job)
-            self._tuners[microbatches] = Tuner(Tuning(job, self._options), keeps_training=True)
+            options, output = self._options, self._options.output
+            if output is not None and self._tuners:
+                options = replace(options, output=Path(output) / str(microbatches))
+            self._tuners[microbatches] = Tuner(Tuning(job, options), keeps_training=True)
         return self._tuners[microbatches].step()
 
 

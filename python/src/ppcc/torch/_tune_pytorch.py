@@ -60,12 +60,12 @@ class _Job(Job):
     """Steps of a schedule. All pipelines of the job have the same program, since their gradients are reduced together."""
 
     def __init__(self, schedule: TunedSchedule, stages: Sequence[Any], program: Program, fsdp: bool) -> None:
+        check_program(program, schedule.rank)
+        raise_first({"stages on the CPU": any(stage.device.type != "cpu" for stage in stages)})
         self.rank, self.groups = dist.get_rank(), Groups(None, dist.get_world_size())
         self._schedule, self._stages, self._program, self._fsdp = schedule, {stage.stage_index: stage for stage in stages}, program, fsdp
         self._prepared = {program.digest}
         self._meter = _Meter(self._stages)
-        check_program(program, schedule.rank)
-        raise_first({"stages on the CPU": any(stage.device.type != "cpu" for stage in stages)})
 
     @property
     def program(self) -> Program:
