@@ -18,6 +18,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from ppcc import _spread
+from ppcc._choose import Chooser
 from ppcc._profile import Event, Profile, new_profile
 from ppcc.torch import Runtime, UsageError, _linked, _measure, _tuning, tune
 from ppcc.torch._tune import RuntimeJob
@@ -327,6 +328,22 @@ def test_what_varies_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     for load, more in ((0.5, ""), (900.0, f"; the machine of rank 0 has a load of 900.0 on {os.cpu_count()} cores")):
         monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, load, load))
         assert tuning._explain(30, 20) == text + more
+
+
+BLOCKS = """
+schedule blocks(M: int = 4) {
+  ranks 2; microbatches M; stages 4; stage s on rank s / 2;
+  on rank r { repeat M { F(0); F(1); } repeat M { B(1); B(0); } }
+}
+"""
+
+
+def test_recomputation_needs_a_placement_that_synthesis_knows() -> None:
+    profile = profile_of(4, lambda kind, stage: [LENGTHS[kind]] if kind in "FB" else [])
+    profile.memory = {"F": dict.fromkeys(range(4), 10)}
+    chooser = Chooser(ppcc.compile_source(BLOCKS), profile, ["posted"], 1, dict.fromkeys(range(4), 9))
+    with pytest.raises(ppcc.UsageError, match="stages can recompute only in the placements linear, v, loop and wave"):
+        chooser.choose({"given": chooser.placement}, 1000, 0.0)
 
 
 def refused(match: str, schedule: str = "gpipe", options: dict[str, Any] | None = None, **arguments: Any) -> None:
