@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing
 
-from .where import BACKEND, become_rank
+from .where import BACKEND, DEVICE, become_rank
 
 _imported = [*(f"torch.{name}" for name in ("distributed.checkpoint", "distributed.fsdp", "distributed.pipelining", "distributed.tensor.parallel", "testing"))]
 _imported += ["ppcc.torch._retune", "ppcc.torch._slice_cache", "pytest"]
@@ -28,8 +28,9 @@ multiprocessing.set_forkserver_preload(_imported)
 
 
 def preload(*modules: str) -> None:
-    """Imports modules before the first process, if they are installed: for those that take seconds."""
-    _imported.extend(name for name in modules if importlib.util.find_spec(name.partition(".")[0]) is not None)
+    """Imports modules before the first process, if they are installed: for those that take seconds, but not where they may initialize a device, with which no
+    process can be forked."""
+    _imported.extend(name for name in modules if DEVICE.type == "cpu" and importlib.util.find_spec(name.partition(".")[0]) is not None)
     multiprocessing.set_forkserver_preload(_imported)
 
 
