@@ -21,10 +21,13 @@ StringRef ppcc::verdictName(Verdict verdict) {
 }
 
 bool Proof::isValid() const {
-  return llvm::all_of(ranges, [](const ProvenRange &range) {
-    return range.verdict == Verdict::Valid ||
-           range.verdict == Verdict::Excluded;
-  });
+  bool isAnyValid = false;
+  for (const ProvenRange &range : ranges) {
+    if (range.verdict != Verdict::Valid && range.verdict != Verdict::Excluded)
+      return false;
+    isAnyValid |= range.verdict == Verdict::Valid;
+  }
+  return isAnyValid;
 }
 
 namespace {

@@ -62,7 +62,8 @@ struct Proof {
   /// of which one thing is said are not joined.
   std::vector<ProvenRange> unmerged;
 
-  /// Whether no number that the schedule admits is wrong, or undecided.
+  /// Whether the schedule admits a number, and none that is wrong, or
+  /// undecided.
   bool isValid() const;
 };
 
