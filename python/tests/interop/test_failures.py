@@ -24,7 +24,7 @@ from ppcc.torch import Runtime, StepError, UsageError, _failures
 from torch import Tensor, nn
 from torch._C import _distributed_c10d
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.fsdp import fully_shard
 
 from . import spawn
 from .models import Plain, batch_of_rank, loss_fn, make_batch, make_stages, make_pipeline_groups
@@ -192,7 +192,6 @@ def test_all_schedules_end(name: str) -> None:
     failed(program, 2, re.escape(third_forward(program, 2)))
 
 
-@pytest.mark.skipif(not hasattr(FSDPModule, "finalize_backward"), reason="needs PyTorch 2.15")
 def test_sharded_stages_end() -> None:
     program = ppcc.compile("breadth_first_fsdp", P=2, M=4)
     failed(program, 3, re.escape(third_forward(program, 1)), copies=2)

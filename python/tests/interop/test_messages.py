@@ -17,7 +17,7 @@ from ppcc.torch._channels import Channels
 from ppcc.torch._groups import Groups
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.fsdp import fully_shard
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from . import spawn
@@ -192,7 +192,6 @@ def test_live_activations_match_the_program() -> None:
         spawn.run(run_tracked, ranks, [program.json for program in counted])
 
 
-@pytest.mark.skipif(not hasattr(FSDPModule, "finalize_backward"), reason="needs PyTorch 2.15")
 def test_live_activations_of_sharded_stages_match() -> None:
     spawn.run(run_tracked, 4, [ppcc.compile("breadth_first_fsdp", P=2, M=count).json for count in (4, 6)])
 

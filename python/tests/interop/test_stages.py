@@ -18,7 +18,7 @@ import torch.distributed as dist
 from ppcc.torch import Runtime, StepError, UsageError
 from torch import Tensor, nn
 from torch._subclasses import FakeTensor
-from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.fsdp import fully_shard
 
 from . import spawn
 from .models import TOLERANCE, WIDTH, Plain, loss_fn, make_batch
@@ -161,7 +161,6 @@ def run_sharded_statistics(rank: int, source: str) -> None:
         assert torch.equal(buffer, value), f"{name}: {buffer} and not {value}"
 
 
-@pytest.mark.skipif(not hasattr(FSDPModule, "finalize_backward"), reason="fully_shard: it needs PyTorch 2.15")
 def test_statistics_of_sharded_stages_do_not_count_the_inference() -> None:
     spawn.run(run_sharded_statistics, 1, GPIPE)
 

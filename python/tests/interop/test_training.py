@@ -17,6 +17,8 @@ from . import spawn
 from .models import TOLERANCE, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, reference
 
 MAX_NORM = 0.5
+FINALIZES = hasattr(torch.distributed.fsdp.FSDPModule, "finalize_backward")
+"""Whether fully_shard allows I and W."""
 
 # Beside the pipeline: copies, FSDP, tensor parallelism.
 
@@ -42,7 +44,15 @@ def run_mesh(rank: int, texts: list[str], kind: str) -> None:
                 fully_shard(module, mesh=mesh["fsdp"])
             if kind == "tp":
                 parallelize_module(module, mesh["tp"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
+        has_split_backward = any(action.op == "W" for action in program.actions[0])
+        if kind == "fsdp" and has_split_backward and not FINALIZES:
+            with pytest.raises(UsageError, match="stage . is sharded, which needs PyTorch 2.15 for I and W"):
+                Runtime(program, mine, loss_fn=loss_fn, mesh=mesh)
+            continue
         runtime = Runtime(program, mine, loss_fn=loss_fn, mesh=mesh)
+        if kind == "fsdp" and not has_split_backward:
+            for sharded in runtime._linked.sharded.values():
+                sharded._finalizes = False  # As before PyTorch 2.15.
         runtime.step(batch, target=target)
         norm = runtime.clip_grad_norm_(MAX_NORM / 100)
         assert abs(float(norm - whole)) <= TOLERANCE, f"{kind}, {program.name}: {norm}, but {whole}"
@@ -56,7 +66,7 @@ def run_mesh(rank: int, texts: list[str], kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["dp", "fsdp", "tp"])
 def test_a_mesh_has_more_than_the_pipeline(kind: str) -> None:
-    programs = [ppcc.compile("one_f_one_b", P=2, M=4), ppcc.compile("zb1p", P=2, M=4)]
+    programs = [ppcc.compile("one_f_one_b", P=2, M=4), ppcc.compile("zb1p", P=2, M=4)]  # test_matrix has fully_shard with B.
     spawn.run(run_mesh, 4, [program.json for program in programs], kind)
 
 
@@ -67,12 +77,11 @@ def run_other_dimension(rank: int, text: str) -> None:
     mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("pp", "dp_replicate"))
     with pytest.raises(UsageError, match="nothing reduces the gradients of `inner.weight` of stage 0 over the dimension `dp_replicate`"):
         Runtime(ppcc.Program.from_json(text), {0: module}, loss_fn=loss_fn, mesh=mesh)
-    if hasattr(torch.distributed.fsdp.FSDPModule, "finalize_backward"):
-        fully_shard(module, mesh=mesh["dp_replicate"])
-        runtime = Runtime(ppcc.Program.from_json(text), {0: module}, loss_fn=loss_fn, mesh=mesh)
-        batch, target = make_batch(4)
-        runtime.eval(batch)  # Its weights are gathered now.
-        runtime.set_program(ppcc.compile("gpipe", P=1, M=2))
+    fully_shard(module, mesh=mesh["dp_replicate"])
+    runtime = Runtime(ppcc.Program.from_json(text), {0: module}, loss_fn=loss_fn, mesh=mesh)
+    batch, target = make_batch(4)
+    runtime.eval(batch)  # Its weights are gathered now.
+    runtime.set_program(ppcc.compile("gpipe", P=1, M=2))
 
 
 def test_a_dimension_of_the_mesh_that_reduces_nothing_is_refused() -> None:

@@ -11,6 +11,7 @@ import ppcc
 import pytest
 import torch
 from ppcc.torch import Runtime, UsageError
+from ppcc.torch._fsdp import ShardedStage
 from ppcc.torch._optimizer import check_step_is_barrier
 from torch import Tensor, nn
 
@@ -91,6 +92,13 @@ def test_hooks_and_weights_may_not_be_those_of_others() -> None:
     late = Runtime(alone(), {0: module}, loss_fn=loss_fn)
     module.register_backward_hook(lambda module, into, out: None)
     refused("stage 0 has a hook that I and W would not call as B does", lambda: late.step(batch, target=batch))
+
+
+def test_split_backwards_of_sharded_stages_need_a_new_pytorch() -> None:
+    refused(
+        "stage 0 is sharded, which needs PyTorch 2.15 for I and W: use a schedule that has B",
+        lambda: ShardedStage(nn.Linear(2, 2), "stage 0", keep_unsharded=False, is_split=True, last=0),
+    )
 
 
 @pytest.mark.parametrize("name", ["seq1f1b", "slimpipe"])

@@ -22,15 +22,18 @@ def check_root(module: nn.Module, label: str) -> None:
 
 
 class ShardedStage:
-    """A sharded stage that is unsharded, resharded and reduced at the actions of the program.
+    """A sharded stage that is unsharded, resharded and reduced at the actions of the program. Before PyTorch 2.15 its last B reduces.
 
     The module itself must be sharded, as the root of its submodules.
     """
 
-    def __init__(self, module: nn.Module, label: str, *, keep_unsharded: bool) -> None:
-        """With `keep_unsharded` only methods of this class unshard and reshard, else forwards and backwards do."""
-        if not hasattr(module, "finalize_backward"):
-            raise UsageError(f"{label} is sharded, which needs PyTorch 2.15")
+    def __init__(self, module: nn.Module, label: str, *, keep_unsharded: bool, is_split: bool, last: int) -> None:
+        """With `keep_unsharded` only methods of this class unshard and reshard, else forwards and backwards do. `last` is the microbatch of
+        the last B."""
+        self._finalizes = hasattr(module, "finalize_backward")
+        if is_split and not self._finalizes:
+            raise UsageError(f"{label} is sharded, which needs PyTorch 2.15 for I and W: use a schedule that has B in their place")
+        self._last = last
         self._root: Any = module
         self._parts: list[Any] = [part for part in module.modules() if is_sharded(part)]
         self._stays_gathered = keep_unsharded
@@ -55,10 +58,19 @@ class ShardedStage:
 
     def before_forward(self) -> None:
         """Accumulates gradients on this rank until reduce()."""
-        self._root.set_manual_backward_finalization(True)
+        if self._finalizes:
+            self._root.set_manual_backward_finalization(True)
         self._root.set_requires_gradient_sync(False)
         self._root.set_reshard_after_backward(not self._stays_gathered)
         self._is_reduced = False
+
+    def before_backward(self, microbatch: int, *, reduces: bool) -> None:
+        """Before a B; with `reduces` the gradients are those of the step after the last."""
+        if not self._finalizes:
+            self._is_reduced = reduces and microbatch == self._last
+            self._root.set_requires_gradient_sync(self._is_reduced)
+            self._root.set_is_last_backward(self._is_reduced)
+            self._root.set_reshard_after_backward(self._is_reduced or not self._stays_gathered)
 
     def reduce(self) -> None:
         """Reduce-scatters the mean of the gradients over the ranks that share the weights, once per step."""

@@ -266,8 +266,11 @@ class LinkedProgram:
     def _find_sharded(self) -> dict[tuple[int, int], ShardedStage]:
         # W needs the weights that its I had, so between them they stay, too.
         stays = self.runs_itself("UNSHARD") or self.runs_itself("W")
+        last = {(action.pipe.index, action.stage): action.microbatch for action in self.actions if action.op == "B"}
         sharded = {
-            stage_key: ShardedStage(module, f"stage {stage_key[1]}", keep_unsharded=stays)
+            stage_key: ShardedStage(
+                module, f"stage {stage_key[1]}", keep_unsharded=stays, is_split=stage_key in self.split, last=last.get(stage_key, -1)
+            )
             for stage_key, module in self.modules.items()
             if is_sharded(module)
         }

@@ -336,6 +336,8 @@ class Step:
     def _backward(self, action: Action) -> None:
         stash = self._stashes[self._key(action)].ready(action)
         gradients = self._output_gradients(action, stash)
+        if sharded := self._linked.sharded.get((action.pipe.index, action.stage)):
+            sharded.before_backward(action.microbatch, reduces=self._reduces)
         with self._linked.replicated.adding(action, reduces=self._reduces):
             _split.backward(stash.outputs, gradients, self._further_roots(action))
         if (build := self._linked.dw_builder(action)) is not None:
