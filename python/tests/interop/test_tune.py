@@ -355,6 +355,8 @@ def refused(match: str, schedule: str = "gpipe", options: dict[str, Any] | None 
 
 
 def test_refusals() -> None:
+    with pytest.raises(UsageError, match="only programs of whole sequences, without slices"):
+        _tuning.check_program(ppcc.compile("seq1f1b", P=2, M=4), 0)
     refused("only training programs", "one_f_one_b", forward_only=True)
     refused("only programs of F, B, I and W; this has R", rules="recompute(1, 1)")
     refused("only programs without overlap groups", "one_f_one_b_overlap")

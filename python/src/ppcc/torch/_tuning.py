@@ -112,6 +112,7 @@ def check_program(program: Program, rank: int) -> None:
     own = [action for action in program.actions[rank] if not action.kind.is_message]
     reasons = {
         "programs of one pipe whose stages read the stage before them": len(program.pipes) > 1 or program.pipes[0].skip_edges or program.pipes[0].gaps,
+        "programs of whole sequences, without slices": any(pipe.slices > 1 for pipe in program.pipes),
         "training programs": not program.has_backward,
         f"programs of F, B, I and W; this has {', '.join(sorted(kinds - COMPUTES))}": kinds - COMPUTES,
         "programs whose stages all have the same kinds of backward": len({(action.op, action.stage) for action in own})
