@@ -274,7 +274,7 @@ struct EverySearch {
     result.compiled =
         context.compileText(result.text, context.session,
                             {{"M", std::to_string(result.reportedM)}});
-    if (!result.compiled || !context.measure(instance->problem, result))
+    if (!result.compiled || !context.measure(instance->problem.bound, result))
       return std::nullopt;
     result.text = context.commentOf(result) + result.text;
     return result;

@@ -14,11 +14,11 @@ public:
   /// Whether nothing more is to be done: the bound is met, the budget is used,
   /// or somebody says so.
   bool isDone() const {
-    return isAtBound() || actions >= options.budget ||
-           (options.stop && *options.stop);
+    return isAtBound() || actions >= options.budget || isStopped();
   }
+  bool isStopped() const { return options.stop && *options.stop; }
   bool isAtBound() const {
-    return !kept.empty() && kept.front().value <= problem.bound.time;
+    return !kept.empty() && kept.front().value <= bound.time;
   }
   uint64_t left() const {
     return actions >= options.budget ? 0 : options.budget - actions;
@@ -57,7 +57,8 @@ public:
   const Problem &problem;
   const SearchOptions &options;
   Decoder decoder;
-  std::vector<Entry> kept; ///< The best few, the best first.
+  ResourceBound bound = problem.bound; ///< No order is below it.
+  std::vector<Entry> kept;             ///< The best few, the best first.
   uint64_t evaluations = 0, actions = 0;
 };
 
@@ -65,7 +66,10 @@ public:
 void searchGreedy(Pool &pool);
 /// Policies with periodic keys, for ranks with several stages.
 void searchPeriodic(Pool &pool);
-/// Changes of the best orders.
-void refine(Pool &pool);
+/// Changes of the best orders, until so many actions are simulated.
+void refine(Pool &pool, uint64_t end);
+/// Raises the bound, and may find better orders, for so many actions; not where
+/// they are less than so many passes over the states of all ranks.
+void searchExact(Pool &pool, uint64_t actions, uint64_t minPasses);
 
 } // namespace ppcc::synthesis

@@ -314,17 +314,18 @@ struct Refiner {
 
 } // namespace
 
-void synthesis::refine(Pool &pool) {
+void synthesis::refine(Pool &pool, uint64_t end) {
   Random random(1);
   Refiner refiner(pool, random);
   // Rounds, each longer than the one before, over the best there is by then or
   // another of the best; most of them cool.
   constexpr Time thresholdDivisors[] = {16, 64, 4, 1024, 16, 32, 2};
-  for (uint64_t round = 0; !pool.isDone() && !pool.kept.empty(); ++round) {
+  for (uint64_t round = 0;
+       pool.actions < end && !pool.isDone() && !pool.kept.empty(); ++round) {
     uint64_t actions = std::min<uint64_t>(
-        pool.left(), uint64_t(pool.problem.numActions)
-                         << std::min<uint64_t>(round / 4, 20));
-    actions = std::min(pool.left(), actions * 40);
+        end - pool.actions, uint64_t(pool.problem.numActions)
+                                << std::min<uint64_t>(round / 4, 20));
+    actions = std::min(end - pool.actions, actions * 40);
     size_t which = round % 3 ? 0 : random.below(pool.kept.size());
     Pool::Entry from = pool.kept[which];
     refiner.run(from, actions,

@@ -26,7 +26,7 @@ void Pool::offer(const Order &order, Time value, const Policy *policy) {
   if (kept.size() > maxKept)
     kept.pop_back();
   if (isBest && options.onBest)
-    options.onBest(value, problem.bound.time);
+    options.onBest(value, bound.time);
 }
 
 /// The number of a greedy policy's choices, in the order of these tables.
@@ -98,12 +98,19 @@ SearchResult synthesis::search(const Problem &problem,
   pool.offerAll(initialOrders);
   if (!pool.isDone())
     searchGreedy(pool);
+  if (!pool.isDone() && options.refines)
+    searchExact(pool, pool.left() / 32, 128);
   if (!pool.isDone() &&
       (problem.maxChunks > 1 || problem.objective == Objective::Span))
     searchPeriodic(pool);
-  if (!pool.isDone() && options.refines)
-    refine(pool);
+  if (!pool.isDone() && options.refines) {
+    refine(pool, pool.actions + pool.left() / 16 * 15);
+    if (!pool.isDone())
+      searchExact(pool, pool.left(), 16);
+    refine(pool, options.budget);
+  }
   SearchResult found;
+  found.bound = pool.bound;
   found.evaluations = pool.evaluations;
   found.actions = pool.actions;
   if (!pool.kept.empty()) {

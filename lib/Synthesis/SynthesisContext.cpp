@@ -411,7 +411,7 @@ SynthesisContext::evaluate(const Problem &problem, const Order &order,
   return evaluation;
 }
 
-bool SynthesisContext::measure(const Problem &problem,
+bool SynthesisContext::measure(const ResourceBound &ofOrders,
                                SynthesisResult &result) {
   const Program &compiled = result.compiled.program;
   const TimedRun *timed = Analyses(compiled).timedRun(
@@ -426,7 +426,7 @@ bool SynthesisContext::measure(const Problem &problem,
   }
   result.value =
       userRequest.objective == Objective::Span ? result.span : result.makespan;
-  result.bound = bound.value_or(problem.bound);
+  result.bound = bound.value_or(ofOrders);
   result.units = program.units();
   result.layout = llvm::join(compiled.stageLayers(), "|");
   return true;

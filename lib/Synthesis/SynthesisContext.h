@@ -69,8 +69,8 @@ public:
   static uint64_t costOfText(const Problem &problem) {
     return uint64_t(problem.numActions) * 256;
   }
-  /// Fills in what the compiled program takes and holds.
-  bool measure(const Problem &problem, SynthesisResult &result);
+  /// Fills in what the compiled program takes and holds, and the bound.
+  bool measure(const ResourceBound &ofOrders, SynthesisResult &result);
   /// What is said of it at the top of its text, in lines of comment.
   std::string commentOf(const SynthesisResult &result) const;
 

@@ -108,7 +108,7 @@ struct OneSearch {
     result.compiled = context.compileText(result.text, quiet);
     if (!result.compiled) // Safe in no way: says why.
       result.compiled = context.compileText(result.text, context.session);
-    if (!result.compiled || !context.measure(problem, result))
+    if (!result.compiled || !context.measure(found.bound, result))
       return std::nullopt;
     if (choice.evaluation.value &&
         !areSame(result.compiled.program, choice.evaluation.compiled.program)) {

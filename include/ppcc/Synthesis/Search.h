@@ -27,6 +27,7 @@ struct SearchOptions {
 struct SearchResult {
   Order order; ///< Empty when nothing was found.
   Time value = 0;
+  ResourceBound bound;       ///< No order is below it.
   std::vector<Order> others; ///< The next best, the best first.
   uint64_t evaluations = 0;  ///< Orders that were made or run.
   uint64_t actions = 0;      ///< That were simulated.

@@ -89,13 +89,14 @@ struct ResourceBound {
   /// How the rank begins, and how it ends.
   enum class Begin : uint8_t { FirstForward, FirstBackward };
   enum class End : uint8_t { Work, LastBackward, LastForward };
-  /// Or one of two arguments about memory alone, or that of the copies to the
-  /// host.
+  /// Or one of two arguments about memory alone, that of the copies to the
+  /// host, or a search through all orders, of so many `rounds`.
   enum class Kind : uint8_t {
     Work,
     MemoryTime,
     Rounds,
-    Copies
+    Copies,
+    Search
   } kind = Kind::Work;
   Begin begin = Begin::FirstForward;
   End end = End::Work;
