@@ -18,4 +18,6 @@ class StepError(Error, RuntimeError):
             (`python -m torch.distributed.flight_recorder.fr_trace`); None where it is off (`TORCH_FR_BUFFER_SIZE`).
     """
 
-    flight_recorder: bytes | None = None
+    def __init__(self, text: str, flight_recorder: bytes | None = None) -> None:
+        super().__init__(text)
+        self.flight_recorder = flight_recorder

@@ -404,9 +404,7 @@ class Runtime:
         first = text if self._failures is None else self._failures.report_failure(text)
         if first == text and isinstance(error, UsageError):
             return
-        failed = StepError(text if first == text else f"{here}: ended because of {first}")
-        failed.flight_recorder = records
-        raise failed from error
+        raise StepError(text if first == text else f"{here}: ended because of {first}", records) from error
 
     def _check_inputs(self, inputs: Inputs, trains: bool) -> None:
         for pipe, stage in self._linked.program.local_stages(self.rank):

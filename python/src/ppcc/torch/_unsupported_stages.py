@@ -95,7 +95,9 @@ def check_stage(
 
 def _is_compiled(part: nn.Module) -> bool:
     """Whether module.compile(), or torch.compile of its forward, has compiled it."""
-    return part._compiled_call_impl is not None or hasattr(part.forward, "_torchdynamo_orig_callable")
+    forward = part.forward
+    is_disabled = getattr(forward, "_torchdynamo_disable", False)  # By torch.compiler.disable.
+    return part._compiled_call_impl is not None or (hasattr(forward, "_torchdynamo_orig_callable") and not is_disabled)
 
 
 def compiled_stage_message(where: str) -> str:
