@@ -11,6 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from .._program import Action
 from ._errors import UsageError
+from ._stash import Key, key_of, stage_key_of
 
 
 def inside(module: nn.Module) -> nn.Module:
@@ -32,18 +33,18 @@ class ReplicatedStages:
                     "forward, but a pipeline runs several forwards first: leave them out, or give the module inside of it, and "
                     "groups={'data_parallel': GROUP}, over which the Runtime averages"
                 )
-        self._last: dict[int, tuple[int, int, int]] = {}
+        self._last: dict[int, Key] = {}
         for action in actions:
             if action.op in ("B", "W") and (wrapper := self._wrapper(action)) is not None:
-                self._last[id(wrapper)] = action.pipe.index, action.stage, action.microbatch
+                self._last[id(wrapper)] = key_of(action)
 
     def _wrapper(self, action: Action) -> Any:
-        return self.wrappers.get((action.pipe.index, action.stage))
+        return self.wrappers.get(stage_key_of(action))
 
     def is_last(self, action: Action) -> bool:
         """Whether a stage is replicated, and no backward of another microbatch adds to its gradients later."""
         wrapper = self._wrapper(action)
-        return wrapper is not None and self._last.get(id(wrapper)) == (action.pipe.index, action.stage, action.microbatch)
+        return wrapper is not None and self._last.get(id(wrapper)) == key_of(action)
 
     def forward(self, action: Action) -> AbstractContextManager[None]:
         """A context for a forward."""

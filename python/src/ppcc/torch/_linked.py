@@ -27,16 +27,13 @@ from ._reductions import GradientState, Reductions, Tie
 from ._shapes import TensorInfo, check_plain, infer, structure_of, structured, tensor_spec
 from ._slices import caches_of
 from ._split import check_version
+from ._stash import Key, StageKey, key_of, stage_key_of
 from ._unsupported_stages import TAKE_SLICES, check_slices, check_stage, has_multi_grad_hook
 from ._streams import Streams
 
 _log = logging.getLogger(__name__)
 LossFunction = Callable[..., Tensor]
 Handler = Callable[[Action], None]
-StageKey = tuple[int, int]
-"""Pipe and stage."""
-Key = tuple[int, int, int]
-"""Pipe, stage, microbatch."""
 
 REDUCES = ("REDUCE_GRAD", "REDUCE_EMBEDDING", "REDUCE_REPLICAS")
 UNSHARDS = ("UNSHARD", "UNSHARD_B")
@@ -95,11 +92,11 @@ class LinkedProgram:
         self.actions = program.actions[self.rank]
         self.unreplicated: set[tuple[int, int]] = set()
         split = () if "I" in setup.handlers else program.actions[self.rank]
-        self.split = {(action.pipe.index, action.stage) for action in split if action.op == "I" and self.dw_builder(action) is None}
+        self.split = {stage_key_of(action) for action in split if action.op == "I" and self.dw_builder(action) is None}
         """The stages whose backward the Runtime splits into I and W."""
         self.unchecked = set(self.split)
         """The stages whose autograd graph has not been checked yet."""
-        self.unrepeated = set() if "R" in setup.handlers else {(action.pipe.index, action.stage) for action in self.actions if action.op == "R"}
+        self.unrepeated = set() if "R" in setup.handlers else {stage_key_of(action) for action in self.actions if action.op == "R"}
         """The recomputed stages whose forward has not been compared with its repetition yet."""
         self.has_multi_grad_hook: set[tuple[int, int]] = set()
         """The stages that have a hook that waits for the gradients of several weights."""
@@ -261,12 +258,12 @@ class LinkedProgram:
     def _find_keys(self, is_wanted: Callable[[Action], bool]) -> frozenset[Key]:
         """The forwards of which the Runtime itself runs such an action later."""
         wanted = (action for action in self.actions if action.op not in self.setup.handlers and is_wanted(action))
-        return frozenset((action.pipe.index, action.stage, action.microbatch) for action in wanted)
+        return frozenset(map(key_of, wanted))
 
     def _find_sharded(self) -> dict[tuple[int, int], ShardedStage]:
         # W needs the weights that its I had, so between them they stay, too.
         stays = self.runs_itself("UNSHARD") or self.runs_itself("W")
-        last = {(action.pipe.index, action.stage): action.microbatch for action in self.actions if action.op == "B"}
+        last = {stage_key_of(action): action.microbatch for action in self.actions if action.op == "B"}
         sharded = {
             stage_key: ShardedStage(
                 module, f"stage {stage_key[1]}", keep_unsharded=stays, is_split=stage_key in self.split, last=last.get(stage_key, -1)
@@ -279,7 +276,7 @@ class LinkedProgram:
         if sharded and (self.setup.tied or len(self.program.pipes) > 1):
             raise UsageError("stages that are sharded cannot have replicas in other pipes, or tied weights")
         for action in self.actions:
-            mnemonic, stage_key = action.op, (action.pipe.index, action.stage)
+            mnemonic, stage_key = action.op, stage_key_of(action)
             if mnemonic in UNSHARDS + RESHARDS and mnemonic not in self.setup.handlers and stage_key not in sharded:
                 raise UsageError(f"{action} is for stages that fully_shard has cut up, which stage {action.stage} is not")
         return sharded
@@ -288,7 +285,7 @@ class LinkedProgram:
         for action in self.actions:
             if action.op in self.setup.handlers or action.op not in REDUCES:
                 continue
-            stage_key = action.pipe.index, action.stage
+            stage_key = stage_key_of(action)
             if action.op != "REDUCE_GRAD" or (stage_key not in self.sharded and stage_key not in self.replicated.wrappers):
                 self.reductions.check(action.kind)
         for position, action in enumerate(self.actions):

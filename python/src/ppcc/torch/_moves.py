@@ -15,10 +15,7 @@ from torch import Tensor
 from .._program import Action, Program
 from ._channels import Channels, Message
 from ._groups import Groups
-from ._stash import OffloadedTensors
-
-Key = tuple[int, int, int]
-"""Pipe, stage, microbatch."""
+from ._stash import Key, OffloadedTensors
 
 
 def is_move(action: Action) -> bool:

@@ -15,6 +15,7 @@ from .._program import Action, Kind, Program
 from ._errors import UsageError
 from ._groups import Groups
 from ._async_reduce import AsyncReducer
+from ._stash import stage_key_of
 
 StageKey = tuple[int, int]
 """Pipe and stage."""
@@ -90,7 +91,7 @@ class Reductions:
         """The stages of this rank whose gradients are reduced over a group."""
         for action in program.actions[rank]:
             if _is_outside(action.kind):
-                self._outside_stages.setdefault(_group_name(action.kind), set()).update({(action.pipe.index, action.stage)} & stage_keys)
+                self._outside_stages.setdefault(_group_name(action.kind), set()).update({stage_key_of(action)} & stage_keys)
         self._reduced: set[tuple[str, StageKey]] = set()
         self._copied: list[nn.Parameter] = []
         """Weights whose sum in this step another one has, too."""
@@ -156,7 +157,7 @@ class Reductions:
 
         If this rank has a weight in several places, the last of their actions sums it.
         """
-        stage_key = (action.pipe.index, action.stage)
+        stage_key = stage_key_of(action)
         if _is_outside(action.kind):
             self._outside_group(action.kind)
             self._reduce_outside(stage_key, _group_name(action.kind))
@@ -290,9 +291,9 @@ class Reductions:
         """Whether `other` comes before the reduction on the rank of a place; None without such an action."""
         at, summed = None, None
         for position, action in enumerate(self._program.actions[self._home(stage_key)]):
-            if action.kind == other and (action.pipe.index, action.stage) == stage_key:
+            if action.kind == other and stage_key_of(action) == stage_key:
                 at = position
-            if action.kind == found.kind and (action.pipe.index, action.stage) in found.stage_keys:
+            if action.kind == found.kind and stage_key_of(action) in found.stage_keys:
                 summed = position
         return None if at is None or summed is None else at < summed
 

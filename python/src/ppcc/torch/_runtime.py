@@ -22,6 +22,7 @@ from ._linked import Handler, LinkedProgram, LossFunction, RuntimeConfig
 from ._measure import NamedRanges, Observer
 from ._optimizer import Optimizer, check_step_is_barrier, clip_grad_norm_
 from ._reductions import Tie
+from ._stash import stage_key_of
 from ._step import ACTION_FUNCTIONS, Step, StepResult
 from ._streams import Streams
 
@@ -307,7 +308,7 @@ class Runtime:
         Returns:
             The module.
         """
-        return self._linked.modules[action.pipe.index, action.stage]
+        return self._linked.modules[stage_key_of(action)]
 
     def reduce(self, action: Action) -> None:
         """Sum the gradients of the stage of an action over the ranks that run it together, for handlers.

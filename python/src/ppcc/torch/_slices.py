@@ -19,13 +19,10 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from .._program import Action
 from ._errors import UsageError
-from ._stash import Stash, over
+from ._stash import Key, Stash, key_of, over
 
 if TYPE_CHECKING:
     from ._slice_cache import SliceCache
-
-Key = tuple[int, int, int]
-"""Pipe, stage, microbatch."""
 
 
 class _Running(threading.local):
@@ -102,7 +99,7 @@ class SliceStore:
 
     def extend(self, cache: SliceCache, action: Action, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """What a cache returns."""
-        key = action.pipe.index, action.stage, action.microbatch
+        key = key_of(action)
         if action.op == "F":
             self._keep(cache, action, key, tensors)
         kept = self._slices[key][cache]
@@ -137,7 +134,7 @@ class SliceStore:
 
     def after_forward(self, action: Action, caches: Set[SliceCache]) -> None:
         """Raises UsageError if one of these caches was not called; frees what no later slice reads."""
-        key = action.pipe.index, action.stage, action.microbatch
+        key = key_of(action)
         if self._slices.get(key, {}).keys() != caches:
             raise UsageError(f"{action} has not called each SliceCache of its stage: let it have those of the attentions that it runs")
         if not self._trains:

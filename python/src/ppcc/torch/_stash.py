@@ -17,6 +17,19 @@ from ._errors import UsageError
 from ._shapes import TensorInfo, check_unchanged, fork_random, versions_of
 from ._streams import Streams
 
+StageKey = tuple[int, int]
+"""Pipe and stage."""
+Key = tuple[int, int, int]
+"""Pipe, stage, microbatch."""
+
+
+def stage_key_of(action: Action) -> StageKey:
+    return action.pipe.index, action.stage
+
+
+def key_of(action: Action) -> Key:
+    return action.pipe.index, action.stage, action.microbatch
+
 
 @dataclass(slots=True)
 class Stash:

@@ -24,9 +24,9 @@ from .._deprecated import Renamed
 from .._program import Action
 from . import _split
 from ._errors import UsageError
-from ._stash import Stash, OffloadedTensors, RandomState, repeats
+from ._stash import Key, OffloadedTensors, RandomState, Stash, key_of, repeats, stage_key_of
 from ._inputs import Inputs
-from ._linked import REDUCES, RESHARDS, UNSHARDS, Key, LinkedProgram
+from ._linked import REDUCES, RESHARDS, UNSHARDS, LinkedProgram
 from ._measure import Observer
 from ._messages import Messages, edges_from
 from ._moves import home, is_move
@@ -170,7 +170,7 @@ class Step:
 
     def _side_of(self, action: Action) -> bool | None:
         """True if the matching forward ran on the side stream, since autograd runs a backward on the stream of its forward."""
-        stash = self._stashes.get(self._key(action)) if action.op in BACKWARDS else None
+        stash = self._stashes.get(key_of(action)) if action.op in BACKWARDS else None
         return None if stash is None else stash.on_side
 
     def _perform(self, action: Action) -> None:
@@ -189,18 +189,14 @@ class Step:
                 self.at = action  # The other part of the group may have changed it.
                 raise
 
-    @staticmethod
-    def _key(action: Action) -> Key:
-        return action.pipe.index, action.stage, action.microbatch
-
     def _module(self, action: Action) -> nn.Module:
-        return self._linked.modules[action.pipe.index, action.stage]
+        return self._linked.modules[stage_key_of(action)]
 
     # Forward.
 
     def _forward(self, action: Action) -> None:
         pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
-        key, stage_key = self._key(action), (pipe.index, stage)
+        key, stage_key = key_of(action), (pipe.index, stage)
         sources = self._linked.sources[stage_key]
         if sources:
             inputs = {source: self._messages.take((pipe.index, source, stage, microbatch)) for source in sources}
@@ -237,8 +233,8 @@ class Step:
 
     def _call(self, action: Action, stash: Stash) -> tuple[Tensor, ...]:
         module, label = self._module(action), f"stage {action.stage}"
-        wrapper = self._linked.replicated.wrappers.get((action.pipe.index, action.stage), module)
-        stage_key, is_read = (action.pipe.index, action.stage), not self._linked.is_last(action.pipe, action.stage)
+        wrapper = self._linked.replicated.wrappers.get(stage_key_of(action), module)
+        stage_key, is_read = stage_key_of(action), not self._linked.is_last(action.pipe, action.stage)
         given, named = self._linked.arguments(action.pipe.index, stash.inputs), self._inputs.named(module, action.microbatch)
         with _split.without_donation() if stage_key in self._linked.split else nullcontext(), self._linked.replicated.forward(action):
             value = wrapper(*given, **named)
@@ -265,7 +261,7 @@ class Step:
             infos = tuple(map(TensorInfo.of if grad else TensorInfo.of_type, outputs))
         if self._setup.dynamic:
             return infos
-        expected = self._linked.shapes.get((action.pipe.index, action.stage))
+        expected = self._linked.shapes.get(stage_key_of(action))
         if expected is None:  # No other rank reads the outputs.
             return infos
         if len(infos) != len(expected) or not all(map(TensorInfo.fits, expected, outputs)):
@@ -280,12 +276,12 @@ class Step:
         setup, targets = self._setup, self._inputs.targets
         if not self._linked.is_last(action.pipe, action.stage) or setup.loss_fn is None or targets is None:
             return outputs
-        structure = self._linked.structures[action.pipe.index, action.stage]
+        structure = self._linked.structures[stage_key_of(action)]
         given = outputs[0] if structure is None and len(outputs) == 1 else structured(structure, outputs)
         loss = setup.loss_fn(given, targets[action.microbatch], **self._inputs.loss_kwargs)
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise UsageError(f"rank {self._linked.rank}, {action}: loss_fn must return a tensor with one element")
-        self._losses[self._key(action)] = loss.detach()
+        self._losses[key_of(action)] = loss.detach()
         if setup.scale_grads:
             loss = loss / self._linked.program.num_microbatches
         return (loss if self._optimizer is None else self._optimizer.scaled(loss),)
@@ -294,11 +290,11 @@ class Step:
 
     def _sources(self, action: Action, stash: Stash) -> list[Tensor]:
         """The leaves whose gradients others wait for: other stages, and the slices before."""
-        return stash.received() + ([] if self._slices is None else self._slices.leaves(self._key(action)))
+        return stash.received() + ([] if self._slices is None else self._slices.leaves(key_of(action)))
 
     def _further_roots(self, action: Action) -> _split.Edges:
         """Where the backward starts beside the outputs: at what later slices have read."""
-        return () if self._slices is None else self._slices.roots(self._key(action))
+        return () if self._slices is None else self._slices.roots(key_of(action))
 
     def _output_gradients(self, action: Action, stash: Stash) -> Sequence[Tensor | None]:
         pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
@@ -320,7 +316,7 @@ class Step:
     def _send_input_gradients(self, action: Action, stash: Stash) -> None:
         """Queues the gradients of the inputs for the stages that produced those inputs, and leaves those of slices to them."""
         if self._slices is not None:
-            self._slices.give_back(self._key(action), is_done=action.op == "B")
+            self._slices.give_back(key_of(action), is_done=action.op == "B")
         for source, inputs in stash.inputs.items():
             if source >= 0:
                 gradients = []
@@ -334,26 +330,26 @@ class Step:
                 self._messages.put((action.pipe.index, action.stage, source, action.microbatch), tuple(gradients))
 
     def _backward(self, action: Action) -> None:
-        stash = self._stashes[self._key(action)].ready(action)
+        stash = self._stashes[key_of(action)].ready(action)
         gradients = self._output_gradients(action, stash)
-        if sharded := self._linked.sharded.get((action.pipe.index, action.stage)):
+        if sharded := self._linked.sharded.get(stage_key_of(action)):
             sharded.before_backward(action.microbatch, reduces=self._reduces)
         with self._linked.replicated.adding(action, reduces=self._reduces):
             _split.backward(stash.outputs, gradients, self._further_roots(action))
         if (build := self._linked.dw_builder(action)) is not None:
             build()()
         self._send_input_gradients(action, stash)
-        del self._stashes[self._key(action)]
+        del self._stashes[key_of(action)]
 
     def _backward_input(self, action: Action) -> None:
-        stash = self._stashes[self._key(action)].ready(action)
+        stash = self._stashes[key_of(action)].ready(action)
         gradients = self._output_gradients(action, stash)
         if (build := self._linked.dw_builder(action)) is not None:
             _split.backward(stash.outputs, gradients, self._further_roots(action))
             stash.weights, stash.outputs = build(), ()
             self._send_input_gradients(action, stash)
             return
-        defers_all = (action.pipe.index, action.stage) in self._linked.has_multi_grad_hook or self._linked.replicated.is_last(action)
+        defers_all = stage_key_of(action) in self._linked.has_multi_grad_hook or self._linked.replicated.is_last(action)
         stash.weights = _split.backward_input(
             self._sources(action, stash), stash.outputs, gradients, f"stage {action.stage}", self._further_roots(action), defers_all=defers_all
         )
@@ -361,17 +357,17 @@ class Step:
         self._send_input_gradients(action, stash)
 
     def _backward_weight(self, action: Action) -> None:
-        stash = self._stashes.pop(self._key(action)).ready(action)
+        stash = self._stashes.pop(key_of(action)).ready(action)
         assert stash.weights is not None
         with self._linked.replicated.adding(action, reduces=self._reduces):
             stash.weights()
         if self._slices is not None:
-            self._slices.drop(self._key(action))
+            self._slices.drop(key_of(action))
 
     # Actions that schedules declare; their names are those of std.pp.
 
     def _recompute(self, action: Action) -> None:
-        stash = self._stashes[self._key(action)].ready(action)
+        stash = self._stashes[key_of(action)].ready(action)
         assert stash.random is not None
         with torch.enable_grad(), stash.random.restored():
             outputs = self._call(action, stash)
@@ -387,36 +383,36 @@ class Step:
     def _release_output(self, action: Action) -> None:
         for edge in edges_from(action.pipe, action.stage, action.microbatch):
             self._messages.release(action, edge)
-        if stash := self._stashes.get(self._key(action)):
+        if stash := self._stashes.get(key_of(action)):
             stash.release_outputs()
 
     def _release_input(self, action: Action) -> None:
         # The backward has freed inputs that were received; the first stage still holds its microbatch of the batch.
-        if self._key(action) in self._stashes:
+        if key_of(action) in self._stashes:
             raise UsageError(f"{action} releases an input that the backward still needs")
         if action.stage == 0 and self._inputs.args is not None:
             self._inputs.args[action.microbatch] = ()
 
     def _new_offloaded_tensors(self, action: Action) -> OffloadedTensors:
         module = self._module(action)
-        if sharded := self._linked.sharded.get((action.pipe.index, action.stage)):
+        if sharded := self._linked.sharded.get(stage_key_of(action)):
             sharded.unshard_and_wait()  # What stays on the device are the unsharded parameters.
         return OffloadedTensors([*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)], self._setup.streams)
 
     def _offload(self, action: Action) -> None:
-        stash = self._stashes[self._key(action)]
+        stash = self._stashes[key_of(action)]
         assert stash.offloaded is not None
         stash.release_outputs()
         stash.offloaded.offload(stash.tensors())
 
     def _reload(self, action: Action) -> None:
-        offloaded = self._stashes[self._key(action)].offloaded
+        offloaded = self._stashes[key_of(action)].offloaded
         if offloaded is None or not offloaded.is_offloaded:
             raise UsageError(f"{action} has no offloaded tensors to reload")
         offloaded.reload()
 
     def _move(self, action: Action) -> None:
-        key = self._key(action)
+        key = key_of(action)
         if home(action) != self._linked.rank:
             self._linked.moves.run(action, key, None, [])
             return
@@ -430,13 +426,13 @@ class Step:
         self._linked.moves.run(action, key, stash.offloaded, stash.tensors())
 
     def _unshard(self, action: Action) -> None:
-        self._linked.sharded[action.pipe.index, action.stage].unshard()
+        self._linked.sharded[stage_key_of(action)].unshard()
 
     def _reshard(self, action: Action) -> None:
-        self._linked.sharded[action.pipe.index, action.stage].reshard()
+        self._linked.sharded[stage_key_of(action)].reshard()
 
     def _reduce(self, action: Action) -> None:
-        stage_key, is_outside = (action.pipe.index, action.stage), str(action.kind.collective).startswith("outside ")
+        stage_key, is_outside = stage_key_of(action), str(action.kind.collective).startswith("outside ")
         sharded = self._linked.sharded.get(stage_key)
         if sharded is not None and is_outside:
             sharded.reduce()
