@@ -95,13 +95,17 @@ bool Problem::fitsMemory() const {
 }
 
 Runner::Runner(const Problem &problem)
-    : problem(problem), ends(problem.numActions), tails(problem.numActions),
-      free(problem.numRanks()), topological(problem.numActions),
-      isChanging(problem.numActions), positions(problem.numActions),
-      next(problem.numOps()), at(problem.numRanks()),
-      waitsFor(problem.numRanks()), microbatchOf(problem.numRanks()) {}
+    : problem(problem), free(problem.numRanks()),
+      topological(problem.numActions), isChanging(problem.numActions),
+      positions(problem.numActions), next(problem.numOps()),
+      at(problem.numRanks()), waitsFor(problem.numRanks()),
+      microbatchOf(problem.numRanks()) {
+  longest.fill(std::vector<Time>(problem.numActions));
+}
 
-std::optional<Time> Runner::run(const Order &order) {
+std::optional<Time> Runner::run(const Order &given) {
+  sequences = given;
+  std::vector<Time> &ends = longest[Head];
   constexpr Time never = -1;
   constexpr uint64_t nothing = ~uint64_t(0);
   uint32_t ranks = problem.numRanks();
@@ -111,14 +115,14 @@ std::optional<Time> Runner::run(const Order &order) {
   std::fill(at.begin(), at.end(), 0);
   std::fill(waitsFor.begin(), waitsFor.end(), nothing);
   for (uint32_t rank = 0; rank != ranks; ++rank)
-    microbatchOf[rank].resize(order[rank].size());
+    microbatchOf[rank].resize(sequences[rank].size());
   uint32_t left = problem.numActions;
   for (uint32_t begin = 0; begin != ranks; ++begin) {
     work.push_back(begin);
     while (!work.empty()) {
       uint32_t rank = work.back();
       work.pop_back();
-      const OpSequence &sequence = order[rank];
+      const OpSequence &sequence = sequences[rank];
       Time now = free[rank];
       uint32_t place = at[rank];
       for (; place != sequence.size(); ++place) {
@@ -159,18 +163,18 @@ std::optional<Time> Runner::run(const Order &order) {
   }
   if (left != 0)
     return std::nullopt;
-  return valueOf(order);
+  return valueOf();
 }
 
-Time Runner::valueOf(const Order &order) {
+Time Runner::valueOf() {
   uint32_t ranks = problem.numRanks();
   Time value = -1;
   excessSpan = 0;
   for (uint32_t rank = 0; rank != ranks; ++rank) {
-    if (order[rank].empty())
+    if (sequences[rank].empty())
       continue;
     Time begin = problem.objective == Objective::Span
-                     ? startOf(order[rank].front(), 0)
+                     ? startOf(sequences[rank].front(), 0)
                      : 0;
     excessSpan += std::max<Time>(free[rank] - begin - problem.bound.time, 0);
     if (free[rank] - begin > value) {
@@ -181,20 +185,38 @@ Time Runner::valueOf(const Order &order) {
   return value;
 }
 
-Time Runner::tailAfter(const Order &order, Op op, uint32_t m) const {
-  uint32_t rank = problem.rank[op], next = positionOf(op, m) + 1;
-  Time tail = next == order[rank].size()
-                  ? 0
-                  : tailOf(order[rank][next], microbatchOf[rank][next]);
-  for (Problem::Edge edge : problem.readers(op))
-    tail = std::max(tail, tailOf(edge.op, m) + edge.latency);
-  return tail;
+Time Runner::longestPath(Side side, Op op, uint32_t m) const {
+  uint32_t rank = problem.rank[op];
+  size_t place = positionOf(op, m) + (side == Head ? size_t(-1) : 1);
+  Time path = 0;
+  if (place < sequences[rank].size())
+    path = longest[side][problem.first[sequences[rank][place]] +
+                         microbatchOf[rank][place]];
+  for (Problem::Edge edge :
+       side == Head ? problem.sources(op) : problem.readers(op))
+    path = std::max(path,
+                    longest[side][problem.first[edge.op] + m] + edge.latency);
+  return path + problem.timeOf(op, m);
 }
 
-void Runner::computeTails(const Order &order) {
+void Runner::computeTails() {
   for (auto [op, m] : topological)
-    tails[problem.first[op] + m] =
-        tailAfter(order, op, m) + problem.timeOf(op, m);
+    longest[Tail][problem.first[op] + m] = longestPath(Tail, op, m);
+}
+
+void Runner::shift(uint32_t rank, size_t from, size_t to) {
+  auto rotate = [&](auto &row) {
+    auto at = row.begin();
+    if (from < to)
+      std::rotate(at + from, at + from + 1, at + to + 1);
+    else
+      std::rotate(at + to, at + from, at + from + 1);
+  };
+  rotate(sequences[rank]);
+  rotate(microbatchOf[rank]);
+  for (size_t place = std::min(from, to); place <= std::max(from, to); ++place)
+    positions[problem.first[sequences[rank][place]] +
+              microbatchOf[rank][place]] = place;
 }
 
 void Runner::push(Op op, uint32_t m) {
@@ -203,77 +225,59 @@ void Runner::push(Op op, uint32_t m) {
     changing.push_back({op, m});
 }
 
-void Runner::place(const Order &order, uint32_t rank, size_t first,
-                   size_t last) {
-  for (size_t place = first; place != last; ++place)
-    positions[problem.first[order[rank][place]] + microbatchOf[rank][place]] =
-        place;
-}
-
-std::optional<Time> Runner::update(const Order &order, uint32_t changed,
-                                   size_t first, size_t last, Time limit) {
-  place(order, changed, first, last);
+/// Finds the paths of one side anew, from what is at these places, and of what
+/// is next to them there; false once one is longer than `limit`.
+bool Runner::relax(Side side, uint32_t changed, size_t first, size_t last,
+                   Time limit) {
+  size_t size = sequences[changed].size();
+  first -= side == Tail && first != 0;
+  last += side == Head && last != size;
+  for (size_t i = first; i != last; ++i) {
+    size_t place = side == Head ? i : first + last - 1 - i;
+    push(sequences[changed][place], microbatchOf[changed][place]);
+  }
   before.clear();
-  bool isBelow = true;
-  for (size_t place = first; place != std::min(last + 1, order[changed].size());
-       ++place)
-    push(order[changed][place], microbatchOf[changed][place]);
+  bool isWithin = true;
   for (size_t i = 0; i != changing.size(); ++i) {
     auto [op, m] = changing[i];
-    uint32_t slot = problem.first[op] + m, rank = problem.rank[op],
-             place = positions[slot];
+    uint32_t slot = problem.first[op] + m, rank = problem.rank[op];
     isChanging[slot] = false;
-    Time start = place == 0 ? 0
-                            : endOf(order[rank][place - 1],
-                                    microbatchOf[rank][place - 1]);
-    for (Problem::Edge edge : problem.sources(op))
-      start = std::max(start, endOf(edge.op, m) + edge.latency);
-    Time end = start + problem.timeOf(op, m);
-    if (end == ends[slot] || !isBelow)
+    Time path = longestPath(side, op, m);
+    if (path == longest[side][slot] || !isWithin)
       continue;
-    before.push_back({slot, ends[slot]});
-    ends[slot] = end;
+    before.push_back({slot, std::exchange(longest[side][slot], path)});
     // A cycle may go on for long.
-    isBelow = end <= limit && i < 4 * size_t(problem.numActions);
-    if (place + 1 != order[rank].size())
-      push(order[rank][place + 1], microbatchOf[rank][place + 1]);
-    for (Problem::Edge edge : problem.readers(op))
+    isWithin =
+        path <= limit && (side == Tail || i < 4 * size_t(problem.numActions));
+    size_t place = positions[slot] + (side == Head ? 1 : size_t(-1));
+    if (place < sequences[rank].size())
+      push(sequences[rank][place], microbatchOf[rank][place]);
+    for (Problem::Edge edge :
+         side == Head ? problem.readers(op) : problem.sources(op))
       push(edge.op, m);
   }
   steps += changing.size();
   changing.clear();
-  if (!isBelow)
+  return isWithin;
+}
+
+std::optional<Time> Runner::update(uint32_t changed, size_t first, size_t last,
+                                   Time limit) {
+  if (!relax(Head, changed, first, last, limit))
     return std::nullopt;
   for (uint32_t rank = 0; rank != problem.numRanks(); ++rank)
-    if (!order[rank].empty())
-      free[rank] = endOf(order[rank].back(), microbatchOf[rank].back());
-  return valueOf(order);
+    if (!sequences[rank].empty())
+      free[rank] = endOf(sequences[rank].back(), microbatchOf[rank].back());
+  return valueOf();
 }
 
 void Runner::undo() {
   for (auto [slot, end] : llvm::reverse(before))
-    ends[slot] = end;
+    longest[Head][slot] = end;
 }
 
-void Runner::updateTails(const Order &order, uint32_t changed, size_t first,
-                         size_t last) {
-  for (size_t place = last; place-- != first - (first != 0);)
-    push(order[changed][place], microbatchOf[changed][place]);
-  for (size_t i = 0; i != changing.size(); ++i) {
-    auto [op, m] = changing[i];
-    uint32_t slot = problem.first[op] + m, rank = problem.rank[op],
-             place = positions[slot];
-    isChanging[slot] = false;
-    Time tail = tailAfter(order, op, m) + problem.timeOf(op, m);
-    if (std::exchange(tails[slot], tail) == tail)
-      continue;
-    if (place != 0)
-      push(order[rank][place - 1], microbatchOf[rank][place - 1]);
-    for (Problem::Edge edge : problem.sources(op))
-      push(edge.op, m);
-  }
-  steps += changing.size();
-  changing.clear();
+void Runner::updateTails(uint32_t changed, size_t first, size_t last) {
+  relax(Tail, changed, first, last, std::numeric_limits<Time>::max());
 }
 
 bool synthesis::isValid(const Problem &problem, uint32_t rank,

@@ -33,8 +33,7 @@ struct Refiner {
 
   /// From one of the pool's orders, with so many actions to simulate.
   void run(const Pool::Entry &from, uint64_t actions, Time initialThreshold) {
-    order = from.order;
-    auto value = pool.run(order, runner);
+    auto value = pool.run(from.order, runner);
     if (!value)
       return;
     begin();
@@ -61,7 +60,7 @@ struct Refiner {
                                          std::max<uint64_t>(end - begin, 1));
       threshold = current + Time(random.below(threshold + 1));
       if (isMoved && estimate() <= threshold) {
-        auto moved = runner.update(order, rank, first, last,
+        auto moved = runner.update(rank, first, last,
                                    isSpan ? 2 * threshold : threshold);
         if (moved && weigh(*moved) <= threshold) {
           current = weigh(*moved);
@@ -70,16 +69,15 @@ struct Refiner {
           if (*moved < bestHere) {
             bestHere = *moved;
             // In no time ranks may wait for each other.
-            if (pool.run(order, whole) == bestHere)
-              pool.offer(order, bestHere);
+            if (pool.run(runner.order(), whole) == bestHere)
+              pool.offer(runner.order(), bestHere);
           }
           continue;
         }
         runner.undo();
       }
       for (auto [from, to] : llvm::reverse(shifts))
-        shift(to, from);
-      runner.place(order, rank, first, last);
+        runner.shift(rank, to, from);
     }
   }
 
@@ -91,16 +89,16 @@ struct Refiner {
 
   void begin() {
     for (uint32_t r = 0; r != problem.numRanks(); ++r) {
-      live[r].assign(order[r].size() + 1, 0);
-      updateLive(r, 0, order[r].size());
+      live[r].assign(runner.order()[r].size() + 1, 0);
+      updateLive(r, 0, runner.order()[r].size());
     }
-    runner.computeTails(order);
+    runner.computeTails();
     pool.actions += problem.numActions;
     collectCriticalPath();
   }
   void accept() {
     updateLive(rank, first, last);
-    runner.updateTails(order, rank, first, last);
+    runner.updateTails(rank, first, last);
     ++pool.evaluations;
     // Most of the path is as before.
     if (++changes * 32 > path.size())
@@ -108,7 +106,7 @@ struct Refiner {
   }
   void updateLive(uint32_t r, size_t from, size_t to) {
     for (size_t place = from; place != to; ++place) {
-      Op op = order[r][place];
+      Op op = runner.order()[r][place];
       uint32_t m = runner.microbatches(r)[place];
       live[r][place + 1] =
           live[r][place] + problem.allocatedBy(op, m) - problem.freedBy(op, m);
@@ -121,13 +119,13 @@ struct Refiner {
     path.clear();
     changes = 0;
     uint32_t r = runner.lastRank();
-    uint32_t place = static_cast<uint32_t>(order[r].size()) - 1;
+    uint32_t place = static_cast<uint32_t>(runner.order()[r].size()) - 1;
     for (uint64_t steps = 0; steps <= problem.numActions; ++steps) {
-      Op op = order[r][place];
+      Op op = runner.order()[r][place];
       uint32_t m = runner.microbatches(r)[place];
       Time start = runner.startOf(op, m);
       bool perRank = place != 0 &&
-                     runner.endOf(order[r][place - 1],
+                     runner.endOf(runner.order()[r][place - 1],
                                   runner.microbatches(r)[place - 1]) == start;
       const Problem::Edge *cause = nullptr;
       for (const Problem::Edge &edge : problem.sources(op))
@@ -148,31 +146,20 @@ struct Refiner {
     path.clear();
   }
 
-  /// Moves an action of the rank from one place to another; what it passes
-  /// stays in order. Places from `first` to before `last` have changed.
-  void shift(size_t from, size_t to) {
-    auto rotate = [&](auto &row) {
-      auto at = row.begin();
-      if (from < to)
-        std::rotate(at + from, at + from + 1, at + to + 1);
-      else
-        std::rotate(at + to, at + from, at + from + 1);
-    };
-    rotate(order[rank]);
-    rotate(runner.microbatches(rank));
-  }
+  /// Moves an action of the rank from one place to another. Places from
+  /// `first` to before `last` have changed.
   void change(size_t from, size_t to) {
     first = std::min({first, from, to});
     last = std::max({last, from + 1, to + 1});
     shifts.push_back({from, to});
-    shift(from, to);
+    runner.shift(rank, from, to);
   }
 
   /// Whether one of these places holds a microbatch of one of the ops.
   bool holds(size_t from, size_t to, uint32_t m, ArrayRef<Problem::Edge> ops) {
     for (size_t place = from; place != to; ++place)
       for (Problem::Edge edge : ops)
-        if (order[rank][place] == edge.op &&
+        if (runner.order()[rank][place] == edge.op &&
             runner.microbatches(rank)[place] == m)
           return true;
     return false;
@@ -184,14 +171,14 @@ struct Refiner {
     shifts.clear();
     first = last = 0;
     if (random.below(8) == 0) { // Off the path, what is in its way may go.
-      arc.rank = static_cast<uint32_t>(random.below(order.size()));
-      if (order[arc.rank].size() < 2)
+      arc.rank = static_cast<uint32_t>(random.below(problem.numRanks()));
+      size_t size = runner.order()[arc.rank].size();
+      if (size < 2)
         return false;
-      arc.place =
-          1 + static_cast<uint32_t>(random.below(order[arc.rank].size() - 1));
+      arc.place = 1 + static_cast<uint32_t>(random.below(size - 1));
     }
     rank = arc.rank;
-    const OpSequence &sequence = order[rank];
+    const OpSequence &sequence = runner.order()[rank];
     size_t end = sequence.size() - 1, from = arc.place, to = from - 1;
     auto upTo = [&](size_t most) { return 1 + random.below(most); };
     switch (random.below(8)) {
@@ -232,7 +219,7 @@ struct Refiner {
   /// Makes the rank keep to its room: where something does not fit, the next W,
   /// or else the next I, comes before it.
   bool repair() {
-    const OpSequence &sequence = order[rank];
+    const OpSequence &sequence = runner.order()[rank];
     Amount now = live[rank][first];
     for (size_t place = first; place != last; ++place) {
       auto allocated = [&] {
@@ -269,7 +256,7 @@ struct Refiner {
   Time estimate() {
     if (problem.objective == Objective::Span)
       return 0;
-    const OpSequence &sequence = order[rank];
+    const OpSequence &sequence = runner.order()[rank];
     const std::vector<uint32_t> &ms = runner.microbatches(rank);
     Time now =
         first == 0 ? 0 : runner.endOf(sequence[first - 1], ms[first - 1]);
@@ -302,7 +289,6 @@ struct Refiner {
   const Problem &problem = pool.problem;
   Runner runner{problem}; ///< That of the order.
   Runner whole{problem};
-  Order order;
   std::vector<std::vector<Amount>> live{problem.numRanks()}; ///< By place.
   std::vector<Arc> path;
   size_t changes = 0; ///< Since it was collected.

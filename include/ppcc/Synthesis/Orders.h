@@ -171,32 +171,34 @@ public:
   /// What the objective is about; nothing when ranks wait for each other.
   /// O(actions).
   std::optional<Time> run(const Order &order);
+  /// What was run last, with the changes since.
+  const Order &order() const { return sequences; }
 
   /// Of the last run that ended.
   Time endOf(Op op, uint32_t microbatch) const {
-    return ends[problem.first[op] + microbatch];
+    return longest[Head][problem.first[op] + microbatch];
   }
   Time startOf(Op op, uint32_t microbatch) const {
     return endOf(op, microbatch) - problem.timeOf(op, microbatch);
   }
-  /// From the start of an action to the end of the order that was run last, as
-  /// computeTails() finds it. O(actions).
+  /// From the start of an action to the end of the order, as computeTails()
+  /// finds it. O(actions).
   Time tailOf(Op op, uint32_t microbatch) const {
-    return tails[problem.first[op] + microbatch];
+    return longest[Tail][problem.first[op] + microbatch];
   }
-  void computeTails(const Order &order);
-  /// The same for an order that was run and differs from before in these places
-  /// of a rank alone; nothing, once something ends after `limit`. O(actions
-  /// that end at another time).
-  std::optional<Time> update(const Order &order, uint32_t rank, size_t first,
-                             size_t last, Time limit);
-  void undo();
-  void place(const Order &order, uint32_t rank, size_t first, size_t last);
-  void updateTails(const Order &order, uint32_t rank, size_t first,
-                   size_t last);
+  void computeTails();
+  /// Moves an action of a rank from one place to another.
+  void shift(uint32_t rank, size_t from, size_t to);
+  /// Runs the order again after changes in these places of a rank alone;
+  /// nothing, once something ends after `limit`. O(actions that end at another
+  /// time).
+  std::optional<Time> update(uint32_t rank, size_t first, size_t last,
+                             Time limit);
+  void undo(); ///< What update() did, but not the changes.
+  void updateTails(uint32_t rank, size_t first, size_t last);
   uint64_t steps = 0; ///< That updates have taken.
   /// By rank and place in its word.
-  std::vector<uint32_t> &microbatches(uint32_t rank) {
+  const std::vector<uint32_t> &microbatches(uint32_t rank) const {
     return microbatchOf[rank];
   }
   /// The place of an action in the word of its rank.
@@ -209,16 +211,22 @@ public:
   Time excess() const { return excessSpan; }
 
 private:
-  Time valueOf(const Order &order);
-  Time tailAfter(const Order &order, Op op, uint32_t microbatch) const;
+  /// The longest path to the end of an action, or from its start.
+  enum Side { Head, Tail };
+
+  Time valueOf();
+  Time longestPath(Side side, Op op, uint32_t microbatch) const;
+  bool relax(Side side, uint32_t rank, size_t first, size_t last, Time limit);
   void push(Op op, uint32_t microbatch);
 
   const Problem &problem;
-  std::vector<Time> ends, tails, free;
+  Order sequences;
+  std::array<std::vector<Time>, 2> longest; ///< By side.
+  std::vector<Time> free;
   std::vector<std::pair<Op, uint32_t>> topological; ///< The last first.
-  std::vector<std::pair<Op, uint32_t>> changing;    ///< In `update`: a queue
+  std::vector<std::pair<Op, uint32_t>> changing;    ///< In relax(): a queue
   std::vector<char> isChanging;                     ///< of those to look at,
-  std::vector<std::pair<uint32_t, Time>> before;    ///< and ends as they were.
+  std::vector<std::pair<uint32_t, Time>> before;    ///< and paths as they were.
   std::vector<uint32_t> positions, next, at, work;
   std::vector<uint64_t> waitsFor; ///< The slot that a rank is blocked on.
   std::vector<std::vector<uint32_t>> microbatchOf;
