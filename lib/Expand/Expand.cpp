@@ -46,10 +46,10 @@ public:
   }
 
   std::optional<Program> run(function_ref<bool(Program &)> addCosts) {
-    if (instance.rows)
-      program = program.withRows(*instance.rows);
-    else if (!runBodies())
+    if (!runBodies())
       return std::nullopt;
+    if (instance.rows) // The bodies name their phases.
+      program = program.withRows(*instance.rows);
     if (!fill(addCosts) ||
         !applyRules(instance.rules, limits, evaluator, sources, diags,
                     program) ||

@@ -386,13 +386,9 @@ SynthesisContext::evaluate(const Problem &problem, const Order &order,
                            std::optional<CommOrder> comm) {
   actions += costOfEvaluation(problem);
   Session quiet(&session.sources.fileSystem());
-  bool usesPhases = userRequest.request.comm.fusion; // Only a text has them.
-  Request request = requestOf(
-      write(program, problem, headOf(comm), usesPhases ? &order : nullptr),
-      quiet);
+  Request request = requestOf(write(program, problem, headOf(comm)), quiet);
   Rows rows = rowsOf(program, problem, order);
-  if (!usesPhases)
-    request.rows = &rows;
+  request.rows = &rows;
   Evaluation evaluation{compile(request, quiet), std::nullopt};
   if (!evaluation.compiled)
     return evaluation;

@@ -12,6 +12,16 @@ using enum Workload::Part;
 
 namespace {
 
+/// The places of a rank's first gradient, and after its last forward.
+std::pair<size_t, size_t> steadyOf(const OpSequence &sequence) {
+  auto isForward = [](Op op) { return partOf(op) == F; };
+  size_t begin = llvm::find_if_not(sequence, isForward) - sequence.begin();
+  size_t end = sequence.size();
+  while (end > begin && !isForward(sequence[end - 1]))
+    --end;
+  return {begin, end};
+}
+
 struct ScheduleWriter {
   const Problem &problem;
   ScheduleText text;
@@ -25,6 +35,9 @@ struct ScheduleWriter {
       for (const OpSequence &sequence : *order)
         ranks.push_back(textOf(sequence));
       text.writeRanks(ranks, "", statement());
+    } else {
+      for (StringRef phase : {"warmup", "steady", "cooldown"})
+        text.line(fmt::format("phase {} {{ }}", phase));
     }
     text.close();
     text.close();
@@ -95,13 +108,7 @@ struct ScheduleWriter {
   }
 
   RankText textOf(const OpSequence &sequence) {
-    auto isForward = [](Op op) { return partOf(op) == F; };
-    size_t firstBack =
-        llvm::find_if_not(sequence, isForward) - sequence.begin();
-    size_t lastForward = sequence.size();
-    while (lastForward != 0 && !isForward(sequence[lastForward - 1]))
-      --lastForward;
-    lastForward = std::max(lastForward, firstBack);
+    auto [firstBack, lastForward] = steadyOf(sequence);
     std::vector<uint32_t> letters;
     for (Op op : sequence)
       letters.push_back(symbolOf(op));
@@ -229,13 +236,16 @@ Rows synthesis::rowsOf(const Program &program, const Problem &problem,
   rows.reserve(problem.numActions);
   for (const OpSequence &sequence : order) {
     rows.beginRank();
-    for (Op op : sequence) {
+    auto [firstBack, lastForward] = steadyOf(sequence);
+    for (auto [place, op] : llvm::enumerate(sequence)) {
       const Workload::Stage &stage = problem.load.stages[stageOf(op)];
-      rows.append({.kind = KindId(kinds[partOf(op)]),
-                   .pipe = stage.pipe,
-                   .stage = stage.stage,
-                   .microbatch =
-                       program.pipe(stage.pipe).firstMicrobatch + next[op]++});
+      rows.append(
+          {.kind = KindId(kinds[partOf(op)]),
+           .pipe = stage.pipe,
+           .stage = stage.stage,
+           .microbatch = program.pipe(stage.pipe).firstMicrobatch + next[op]++,
+           .phase =
+               PhaseId(1 + (place >= firstBack) + (place >= lastForward))});
     }
   }
   return rows;

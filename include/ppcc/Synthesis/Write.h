@@ -11,12 +11,13 @@ using schedtext::ScheduleHeader;
 /// The source text of a schedule with the placement and costs of `program` that
 /// runs `order`: phases, loops where something repeats itself, and one piece
 /// for ranks that differ in the counts of their loops alone; without an order,
-/// of ranks that do nothing. It looks for a shorter text for so many steps.
+/// of ranks that do nothing in them. It looks for a shorter text for so many
+/// steps.
 std::string write(const Program &program, const Problem &problem,
-                  const ScheduleHeader &head, const Order *order,
+                  const ScheduleHeader &head, const Order *order = nullptr,
                   uint64_t steps = 0);
 
-/// What the text expands to, without phases and places.
+/// What the text expands to, without places.
 Rows rowsOf(const Program &program, const Problem &problem, const Order &order);
 
 /// The microbatches of a pipe, from one to before another.
