@@ -12,6 +12,7 @@ CASES = [  # What is replaced, by what, and what ppcc says.
     ('"ranks": 2,', '', ['the program has no `ranks` [E0672]']),
     ('"name": "main", ', '', ['a pipe has no `name` [E0672]']),
     ('"ranks": 2,', '"ranks": 2, "ranks": 3,', ['`ranks` is given twice [E0673]']),
+    ('"ranks": 2,', '"ranks": 2e0,', ['`ranks` must be an integer from 1 to 1048576 [E0671]']),
     ('"ranks": 2,', '"ranks": 2.0,', ['`ranks` must be an integer from 1 to 1048576 [E0671]']),
     ('"ranks": 2,', '"ranks": 99999999999999999999,', ['`ranks` must be an integer from 1 to 1048576 [E0671]']),
     ('"ranks": 2,', '"ranks": 3,', ['`actions` must be a list of 3 lists, one per rank [E0671]']),
