@@ -45,8 +45,10 @@ public:
     proof::Template rows;
     if (!readFamily(range - ranges.begin(), n, rows))
       return std::nullopt;
-    if (std::string fault =
-            proof::instantiate(rows, n, context.options.maxActions, program);
+    uint64_t maxActions = context.options.maxActions;
+    if (proof::numRows(rows, n) > maxActions)
+      return diags.report<diag::ImportTooMany>(place, maxActions, "actions");
+    if (std::string fault = proof::instantiate(rows, n, maxActions, program);
         !fault.empty())
       return wrong(fault);
     program.setFacts({{}, std::move(preconnect)});

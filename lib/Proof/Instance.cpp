@@ -37,15 +37,20 @@ static Action actionOf(const Row &row, int64_t n, int64_t iteration,
   return action;
 }
 
+__int128 ppcc::proof::numRows(const Template &family, int64_t n) {
+  __int128 size = 0;
+  for (const auto &rows : family.ranks)
+    for (const Row &row : rows)
+      size += row.loop == noLoop ? 1 : __int128(n) + 1;
+  return size;
+}
+
 std::string ppcc::proof::instantiate(const Template &family, int64_t n,
                                      uint64_t maxActions, Program &program) {
   Head &head = program.editHead();
   if (std::string fault = setPipes(family, n, head); !fault.empty())
     return fault;
-  __int128 size = 0;
-  for (const auto &rows : family.ranks)
-    for (const Row &row : rows)
-      size += row.loop == noLoop ? 1 : __int128(n) + 1;
+  __int128 size = numRows(family, n);
   if (size > maxActions)
     return fmt::format("there are more than {} actions", maxActions);
   Rows result;

@@ -6,6 +6,9 @@
 
 namespace ppcc::proof {
 
+/// The rows of n.
+__int128 numRows(const Template &family, int64_t n);
+
 /// Puts the rows of n, and the microbatches of its pipes, into a program that
 /// has a head and no rows. What does not fit, or nothing. O(actions).
 std::string instantiate(const Template &family, int64_t n, uint64_t maxActions,
