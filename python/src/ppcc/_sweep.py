@@ -125,12 +125,12 @@ def sweep(
     Examples:
         >>> import ppcc
         >>> print(ppcc.sweep("linear", P=4, M=12, limits=(1, 5), costs={"memory.static": 1}, effort=2))
-        limit   fits  makespan  bound       gap  optimal  peak_memory   knee
-            1  False                               False               False
-            2   True       108    108         0     True            2  False
-            3   True        61     55  0.109091    False            3   True
-            4   True        44     42  0.047619    False            4  False
-            5   True        39     39         0     True            5  False
+        limit   fits  makespan  bound        gap  optimal  peak_memory   knee
+            1  False                                False               False
+            2   True       108    108          0     True            2  False
+            3   True        61     59  0.0338983    False            3   True
+            4   True        44     44          0     True            4  False
+            5   True        39     39          0     True            5  False
     """
     points: list[SweepPoint] = []
     best: SweepPoint | None = None
