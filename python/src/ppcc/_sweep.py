@@ -145,7 +145,7 @@ def sweep(
             continue
         value = found.span if arguments.get("objective") == "span" else found.makespan
         point = SweepPoint(limit, True, value, found.bound, found.gap, found.optimal, max(found.peak_memory))
-        if best is not None and best.makespan is not None and best.makespan < value:
+        if best is not None and best.makespan is not None and best.makespan <= value:
             gap = (best.makespan - found.bound) / found.bound if found.bound else math.inf
             point = replace(best, limit=limit, bound=found.bound, gap=gap, optimal=best.makespan <= found.bound)
         points.append(best := point)
