@@ -102,11 +102,16 @@ private:
       return std::tuple(action.pipe, number / pipe.slices, number % pipe.slices,
                         action.stage, action.kind);
     };
-    for (ActionId row : program.rows())
-      if (program.kindOf(row).isCompute() && program[row].hasMicrobatch()) {
+    for (ActionId row : program.rows()) {
+      if (!program.kindOf(row).isCompute())
+        continue;
+      if (program[row].hasMicrobatch()) {
         auto [pipe, number, slice, stage, kind] = place(row);
         rowsOf[{pipe, number}].push_back(row);
-      }
+      } else if (model.of(program[row]) != 0)
+        return report<diag::DynamicUnsupported>(
+            row, cell(row), "takes memory for all microbatches");
+    }
     std::map<std::vector<std::tuple<PipeId, uint32_t, StageId, KindId, Amount>>,
              size_t>
         known;
@@ -305,7 +310,7 @@ private:
     bool holdsAny = false;
     for (auto [own, all, limit] : llvm::zip(cut.held, held, room))
       if (own > 0) {
-        most = std::min(most, (limit - all) / own);
+        most = std::min(most, std::max<decimal::Sum>(limit - all, 0) / own);
         holdsAny = true;
       }
     return int64_t(holdsAny ? most
@@ -338,7 +343,7 @@ private:
     for (const Cut *cut : order)
       for (auto [all, own, peak, limit] :
            llvm::zip(sum, cut->held, cut->peak, room)) {
-        if (all + peak > limit)
+        if (peak > 0 && all + peak > limit)
           return false;
         all += own;
       }

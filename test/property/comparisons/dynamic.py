@@ -22,6 +22,8 @@ def compare(draw, tools, tally):
     forward = [draw.integer(1, 3) for _ in range(stages)]
     inputs = [draw.weighted([(0, 4), (-1, 2), (1, 1)]) if split else 0 for _ in range(stages)]
     limits = [max(forward) + draw.below(8) for _ in range(ranks)]
+    at_rest = [draw.weighted([(0, 8), (1, 1), (4, 1)]) for _ in range(stages)]
+    room = [limit - sum(size for size, home in zip(at_rest, homes) if home == rank) for rank, limit in enumerate(limits)]
 
     backward = "I" if split else "B"
     kinds = ["F", backward, *(["W"] if split else [])]
@@ -43,9 +45,9 @@ def compare(draw, tools, tally):
              *(f'  gap "main" {a} -> {b}' for a, b in sorted(gaps)), *(f'  skip "main" {a} -> {b}' for a, b in sorted(skips))]
     text = "program {\n" + "\n".join(lines) + "\n}\n" + "".join(f"rank {rank} {{ {' '.join(order)} }}\n" for rank, order in enumerate(orders))
     tools.file("random.ir", text)
-    tools.file("costs.json", json.dumps({"memory": {"F": forward, **({"I": inputs} if split else {})}, "limit": limits}))
+    tools.file("costs.json", json.dumps({"memory": {"F": forward, **({"I": inputs} if split else {})}, "static": at_rest, "limit": limits}))
 
-    verdict = search(kinds, homes, needs, forward, inputs, limits, microbatches, backward)
+    verdict = search(kinds, homes, needs, forward, inputs, room, microbatches, backward)
     if verdict is None:
         return
     done = tools.ppcc("random.ir", "--costs", "costs.json", "--passes=verify,verify-dynamic{rule=ready}", "--check")
