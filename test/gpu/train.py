@@ -50,9 +50,9 @@ def cases(ranks: int) -> list[Case]:
 
 
 @functools.cache
-def on_the_host(count: int, microbatches: int) -> list[nn.Module]:
+def on_the_host(count: int, sequences: int, length: int) -> list[nn.Module]:
     with torch.device("cpu"):
-        return reference(count, microbatches, device="cpu")[0]
+        return reference(count, sequences, device="cpu", length=length)[0]
 
 
 def distance(module: nn.Module, wanted: nn.Module) -> float:
@@ -67,11 +67,13 @@ def distance(module: nn.Module, wanted: nn.Module) -> float:
 def train(rank: int, program: ppcc.Program, dtype: torch.dtype) -> float:
     """The largest distance of this rank."""
     count = max(pipe.num_stages for pipe in program.pipes)
-    wanted = on_the_host(count, program.num_microbatches)
+    slices = program.pipes[0].slices
+    sequences, length = program.num_microbatches // slices, slices if slices > 1 else 3
+    wanted = on_the_host(count, sequences, length)
     with torch.device("cpu"):
         fresh = make_stages(count)
     mine = {stage: copy.deepcopy(fresh[stage]).to(DEVICE, dtype) for _, stage in program.local_stages(rank)}
-    batch, target = (tensor.to(dtype) for tensor in make_batch(program.num_microbatches))
+    batch, target = (tensor.to(dtype) for tensor in make_batch(sequences, length=length))
     runtime = Runtime(program, mine, loss_fn=loss_fn)
     worst = 0.0
     for _ in range(2):

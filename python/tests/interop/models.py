@@ -30,7 +30,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         y = self.norm(x)
         (read,) = self.cache(y)
-        mask = torch.ones(y.shape[1], read.shape[1], dtype=torch.bool).triu(read.shape[1] - y.shape[1] + 1)
+        mask = torch.ones(y.shape[1], read.shape[1], dtype=torch.bool, device=y.device).triu(read.shape[1] - y.shape[1] + 1)
         x = x + self.attention(y, read, read, attn_mask=mask, need_weights=False)[0]
         return x + self.down(torch.tanh(self.up(x * self.scale)))
 
