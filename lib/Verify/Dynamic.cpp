@@ -283,7 +283,7 @@ private:
       return isAnyStopped && isReachable();
     }
     Cut &cut = cuts[end - 1];
-    stop(cut, mostAt(cut, isAnyStopped));
+    stop(cut, maxStops(cut, isAnyStopped));
     for (;; stop(cut, -1)) {
       if (search(end - 1))
         return true;
@@ -295,7 +295,7 @@ private:
   /// Tries the states in which all that stop do so at one cut.
   bool searchOne() {
     for (Cut &cut : cuts) {
-      stop(cut, mostAt(cut, false));
+      stop(cut, maxStops(cut, false));
       if (search(0))
         return true;
       stop(cut, -int64_t(cut.microbatches));
@@ -305,7 +305,7 @@ private:
 
   /// How many more microbatches can stop at a cut. Where they hold nothing they
   /// make nothing else wait, and one stands for all.
-  int64_t mostAt(const Cut &cut, bool isAnyStopped) const {
+  int64_t maxStops(const Cut &cut, bool isAnyStopped) const {
     decimal::Sum most = jobs[cut.job].count;
     bool holdsAny = false;
     for (auto [own, all, limit] : llvm::zip(cut.held, held, room))
