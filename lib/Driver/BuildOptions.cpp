@@ -233,7 +233,7 @@ void ppcc::declareCheck(OptionParser &parser, BuildOptions &options) {
                 "Also verify it for a runtime whose ranks start what is ready: "
                 "the first of their order after which the rest of that fits "
                 "into their memory (hint), or whatever fits (ready)",
-                {{"hint", DynamicRule::Hint}, {"ready", DynamicRule::Ready}},
+                {std::begin(dynamicRules), std::end(dynamicRules)},
                 options.request.dynamic);
   parser.choice("--format", "The format of what is said of a good program",
                 {{"text", false}, {"json", true}}, options.asJson);

@@ -106,8 +106,9 @@ static void printVerdict(const Program &program, const BuildOptions &options,
           });
           fields("ranks", program.numRanks());
           fields.values("transports", program.provenUnder());
-          if (dynamic != DynamicRule::None)
-            fields("dynamic", dynamic == DynamicRule::Hint ? "hint" : "ready");
+          if (auto *rule =
+                  findBy(dynamicRules, dynamic, &DynamicRuleName::second))
+            fields("dynamic", rule->first);
         },
         indentedJson);
     writer.put('\n');

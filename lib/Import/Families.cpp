@@ -48,7 +48,7 @@ public:
     uint64_t maxActions = context.options.maxActions;
     if (proof::numRows(rows, n) > maxActions)
       return diags.report<diag::ImportTooMany>(place, maxActions, "actions");
-    if (std::string fault = proof::instantiate(rows, n, maxActions, program);
+    if (std::string fault = proof::instantiate(rows, n, program);
         !fault.empty())
       return wrong(fault);
     program.setFacts({{}, std::move(preconnect)});

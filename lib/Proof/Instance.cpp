@@ -46,15 +46,12 @@ __int128 ppcc::proof::numRows(const Template &family, int64_t n) {
 }
 
 std::string ppcc::proof::instantiate(const Template &family, int64_t n,
-                                     uint64_t maxActions, Program &program) {
+                                     Program &program) {
   Head &head = program.editHead();
   if (std::string fault = setPipes(family, n, head); !fault.empty())
     return fault;
-  __int128 size = numRows(family, n);
-  if (size > maxActions)
-    return fmt::format("there are more than {} actions", maxActions);
   Rows result;
-  result.reserve(static_cast<size_t>(size));
+  result.reserve(static_cast<size_t>(numRows(family, n)));
   bool good = true;
   for (const auto &rows : family.ranks) {
     result.beginRank();

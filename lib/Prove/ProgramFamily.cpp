@@ -25,9 +25,8 @@ static std::optional<Program> headOf(const ProgramFamily &family, int64_t n) {
 
 std::optional<Program> ProgramFamily::at(int64_t n, uint64_t maxActions) const {
   auto program = headOf(*this, n);
-  if (!program ||
-      !proof::instantiate(programs->withMessages, n, maxActions, *program)
-           .empty())
+  if (!program || proof::numRows(programs->withMessages, n) > maxActions ||
+      !proof::instantiate(programs->withMessages, n, *program).empty())
     return std::nullopt;
   program->setFacts(sample.program.facts());
   return program;

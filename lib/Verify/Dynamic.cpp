@@ -23,9 +23,9 @@
 // every state in which a run could end was looked at. Found: it can be reached
 // if microbatches that run there one after another keep the limits.
 // Cost: O(actions), and the states, of which it looks at `maxLooks` amounts at
-// most. Example: interleaved_1f1b, P = 2, V = 2, limit 2: microbatches 0 and 1
-// have run on stages 0 and 1, and stop before stage 2, which is on rank 0 too;
-// that holds 2 already.
+// most. Example: stages 0 and 2 on rank 0, 1 and 3 on rank 1, limits of 2:
+// microbatches 0 and 1 have run on stages 0 and 1, and stop before stage 2,
+// since rank 0 holds 2 already.
 #include "ProgramCheck.h"
 #include "ppcc/Analysis/Index/Dependences.h"
 #include "ppcc/Analysis/Report/MemoryCurve.h"
@@ -279,8 +279,9 @@ private:
       isAnyStopped |= cut.microbatches != 0 && !cut.next.empty();
     }
     if (end == 0) {
-      isUnreached |= isAnyStopped && !isReachable();
-      return isAnyStopped && isReachable();
+      bool isFound = isAnyStopped && isReachable();
+      isUnreached |= isAnyStopped && !isFound;
+      return isFound;
     }
     Cut &cut = cuts[end - 1];
     stop(cut, maxStops(cut, isAnyStopped));
@@ -417,8 +418,9 @@ const PassOption<DynamicRule> dynamicOptions[] = {
       "a rank starts what is ready: the first of its order after which the "
       "rest of that fits, or whatever fits; hint"},
      [](DynamicRule &rule, StringRef value) {
-       rule = value == "ready" ? DynamicRule::Ready : DynamicRule::Hint;
-       return value == "ready" || value == "hint";
+       auto *found = findBy(dynamicRules, value, &DynamicRuleName::first);
+       rule = found ? found->second : rule;
+       return found != nullptr;
      }},
 };
 

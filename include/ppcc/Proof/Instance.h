@@ -10,9 +10,9 @@ namespace ppcc::proof {
 __int128 numRows(const Template &family, int64_t n);
 
 /// Puts the rows of n, and the microbatches of its pipes, into a program that
-/// has a head and no rows. What does not fit, or nothing. O(actions).
-std::string instantiate(const Template &family, int64_t n, uint64_t maxActions,
-                        Program &program);
+/// has a head and no rows; there are few enough to keep. What does not fit, or
+/// nothing. O(actions).
+std::string instantiate(const Template &family, int64_t n, Program &program);
 
 /// Puts rows with loops, and the microbatches of its pipes, into a program that
 /// has a head and no rows, if they stand for the same actions as the rows of n.

@@ -48,6 +48,9 @@ enum class DynamicRule : uint8_t {
   Hint,  ///< The first of its order after which the rest of that still fits.
   Ready, ///< Whatever fits into its memory.
 };
+using DynamicRuleName = std::pair<StringRef, DynamicRule>;
+inline constexpr DynamicRuleName dynamicRules[] = {
+    {"hint", DynamicRule::Hint}, {"ready", DynamicRule::Ready}};
 /// No order that a dynamic runtime may take hangs within the memory limits.
 PassFactory verifyDynamic();
 Pass verifyDynamic(DynamicRule rule);

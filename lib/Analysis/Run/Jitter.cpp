@@ -66,19 +66,18 @@ Time Jitter::ofAction(Time time, const Action &action, RankId onRank) const {
   uint64_t place = uint64_t(action.pipe.value) << 32;
   uint64_t number = mixed(place | action.microbatch);
   size_t stage = stages(action);
-  time = vary(time, ofKind[action.kind.value * stages.size() + stage],
+  time = vary(coarse(time), ofKind[action.kind.value * stages.size() + stage],
               mixed(place | action.stage.value) + number + action.kind.value);
   time = vary(time, microbatch, number);
-  return coarse(vary(time, rank, ~uint64_t(onRank.value)));
+  return vary(time, rank, ~uint64_t(onRank.value));
 }
 
 Time Jitter::ofMessage(Time time, PipeId pipe, StageId from, StageId to,
                        uint32_t microbatch) const {
   uint64_t place = uint64_t(pipe.value) << 32;
-  return coarse(vary(time, message,
-                     mixed(place | from.value) +
-                         mixed(mixed(place | to.value)) +
-                         mixed(place | microbatch)));
+  return vary(coarse(time), message,
+              mixed(place | from.value) + mixed(mixed(place | to.value)) +
+                  mixed(place | microbatch));
 }
 
 std::optional<Makespans> ppcc::makespansOf(const Program &program,
