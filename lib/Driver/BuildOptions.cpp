@@ -3,6 +3,8 @@
 
 #include "ppcc/Driver/Output.h"
 
+#include "llvm/Support/Path.h"
+
 using namespace ppcc;
 
 static void addDepfile(OptionParser &parser, BuildOptions &options) {
@@ -130,12 +132,40 @@ static void forWholePrograms(OptionParser &parser, const Options &options,
       "it is for --emit=json, cpp, ir", declare);
 }
 
+/// Takes the format that the extension of the output stands for, if any; gives
+/// what is wrong.
+static std::string setFormatByExtension(BuildOptions &options) {
+  StringRef extension = llvm::sys::path::extension(options.output);
+  if (extension == ".pdf" || extension == ".png")
+    return fmt::format("--output: no format writes {0} files; write an svg "
+                       "and convert it, as with `rsvg-convert -f {0}`",
+                       extension.drop_front());
+  std::vector<StringRef> formats;
+  for (const Emitter &emitter : emitters())
+    if (!emitter.extension.empty() &&
+        "." + emitter.extension.str() == extension)
+      formats.push_back(emitter.name);
+  if (formats.size() > 1)
+    return fmt::format("--output: several formats write {} files; choose one "
+                       "by --emit={}",
+                       extension.drop_front(), llvm::join(formats, ", "));
+  if (!formats.empty())
+    options.emit = formats.front();
+  return "";
+}
+
 /// Declares what says what is written.
 static void addOutputOptions(OptionParser &parser, BuildOptions &options) {
   addOutput(parser, options.output);
   std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
   kinds.push_back("ast");
-  parser.choice("--emit", "The output format", kinds, options.emit);
+  parser.choice(
+      "--emit",
+      "The output format; json, or that of the output's extension", kinds,
+      options.emit);
+  parser.afterParse([&]() -> std::string {
+    return parser.isGiven("--emit") ? "" : setFormatByExtension(options);
+  });
   forWholePrograms(parser, options, [&] {
     parser.flag("--rolled", options.request.rolled,
                 "Write repeated actions as loops (json, ir; cpp always does)");

@@ -4,7 +4,9 @@
 
 #include "Commands.h"
 #include "ppcc/Basic/Diagnostics.h" // Formats StringRef, in all files alike.
+#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Driver/Output.h"
+#include "ppcc/IR/Costs.h"
 #include "ppcc/Support/Printable.h"
 
 #include <CLI/CLI.hpp>
@@ -30,7 +32,7 @@ struct OptionParser::Impl {
     std::set<const CLI::Option *> options;
   };
   std::vector<Scope> scopes;
-  std::vector<std::function<std::string()>> checks;
+  std::vector<std::function<std::string()>> completions, checks;
   std::vector<std::pair<const CLI::Option *, const std::string *>> outputs;
 
   void list() const;
@@ -39,6 +41,7 @@ struct OptionParser::Impl {
   const CLI::Option *optionOf(StringRef arg) const;
   std::string wrongValue() const;
   std::string unknownOption() const;
+  std::string unexpected(StringRef argument) const;
 };
 
 /// Writes what shells complete.
@@ -90,6 +93,21 @@ std::string OptionParser::Impl::wrongValue() const {
   return "";
 }
 
+static bool isCostName(StringRef name) {
+  return llvm::is_contained(costItems(), name.split('.').first);
+}
+
+/// How a value is given that stands in the command line as something else: of a
+/// parameter, or a cost.
+static std::string definitionHint(const CLI::App &app, StringRef name,
+                                  StringRef value) {
+  if (app.get_option_no_throw("--cost") && isCostName(name))
+    return fmt::format("give costs as in `--cost {}={}`", name, value);
+  if (app.get_option_no_throw("-D"))
+    return fmt::format("give parameters as in `-D {}={}`", name, value);
+  return "";
+}
+
 /// The first unknown option, with which command has it, or what it was probably
 /// meant to be.
 std::string OptionParser::Impl::unknownOption() const {
@@ -107,6 +125,11 @@ std::string OptionParser::Impl::unknownOption() const {
       std::string others = commandsWith(name);
       if (!others.empty())
         return "unknown option " + arg.str() + "; " + others;
+      StringRef bare = name.ltrim('-');
+      if (std::string hint = definitionHint(
+              app, bare, name == arg ? "VALUE" : arg.split('=').second);
+          !hint.empty() && (bare.size() == 1 || isCostName(bare)))
+        return "unknown option " + arg.str() + "; " + hint;
       std::vector<std::string> longer;
       for (const std::string &known : names)
         if (name.size() > 4 && StringRef(known).starts_with(name))
@@ -120,6 +143,21 @@ std::string OptionParser::Impl::unknownOption() const {
   return "";
 }
 
+/// What to say of an argument that is one too many.
+std::string OptionParser::Impl::unexpected(StringRef argument) const {
+  std::string hint;
+  if (auto [name, value] = argument.split('='); !value.empty())
+    hint = definitionHint(app, name, value);
+  // `ppcc rport my.pp`: the first of two inputs is no file, but a command.
+  StringRef first = args[1];
+  if (hint.empty() && app.get_name() == "ppcc" && !first.starts_with("-") &&
+      !first.contains('.') && !findLibraryFile(first))
+    return fmt::format("unknown command `{}`{}", first,
+                       didYouMean(first, namesIn(commands(), &Command::name)));
+  return fmt::format("`{}` was not expected{}{}", argument,
+                     hint.empty() ? "" : "; ", hint);
+}
+
 /// `--output`, or `-D`.
 static std::string nameOf(const CLI::Option &option) {
   return option.get_lnames().empty() ? option.get_name()
@@ -128,6 +166,9 @@ static std::string nameOf(const CLI::Option &option) {
 
 /// What is wrong with the options that were given, all together.
 std::string OptionParser::Impl::findConflict() const {
+  for (const auto &complete : completions)
+    if (std::string error = complete(); !error.empty())
+      return error;
   for (const CLI::Option *option : app.get_options())
     for (const Scope &scope : scopes)
       if (option->count() != 0 && scope.options.count(option) && !scope.holds())
@@ -242,6 +283,10 @@ void OptionParser::onlyIf(std::function<bool()> holds, Text why,
     if (!before.count(option))
       own.insert(option);
   impl->scopes.push_back({std::move(holds), why, std::move(own)});
+}
+
+void OptionParser::afterParse(std::function<std::string()> complete) {
+  impl->completions.push_back(std::move(complete));
 }
 
 void OptionParser::addCheck(std::function<std::string()> error) {
@@ -364,13 +409,7 @@ std::optional<int> OptionParser::parse() {
     impl->out << impl->help(/*all=*/true);
     return Success;
   } catch (const CLI::ExtrasError &error) {
-    // `ppcc rport my.pp`: the first of two inputs is no file, but a command.
-    std::string meant;
-    if (impl->app.get_name() == "ppcc" && args.size() > 2)
-      meant = didYouMean(args[1], namesIn(commands(), &Command::name));
-    return usageError(meant.empty() ? error.what()
-                                    : "unknown command `" +
-                                          std::string(args[1]) + "`" + meant);
+    return usageError(impl->unexpected(impl->app.remaining().front()));
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0) { // --version.
       std::ostringstream text, unused;

@@ -254,6 +254,10 @@ std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
   auto [name, given] = text.split('=');
   value.name = name.str();
   value.value = given.str();
+  auto [first, next] = given.split(',');
+  if (next.contains('='))
+    return fmt::format("`{}` is more than one; write `-D {}={} -D {}`", text,
+                       name, first, next);
   return name.empty() || name.size() == text.size()
              ? "`" + text.str() + "` is not of the form NAME=VALUE"
              : "";

@@ -7,8 +7,8 @@ using namespace ppcc;
 ArrayRef<Emitter> ppcc::emitters() {
   using enum Emitter::OptionGroup;
   static constexpr Emitter table[] = {
-#define EMITTER(Name, Function, Programs, Reads, Summary)                      \
-  {Name, Function, Emitter::Programs, Reads, Summary},
+#define EMITTER(Name, Extension, Function, Programs, Reads, Summary)           \
+  {Name, Extension, Function, Emitter::Programs, Reads, Summary},
 #include "ppcc/Emit/Emitters.def"
   };
   return table;

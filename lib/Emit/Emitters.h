@@ -7,7 +7,7 @@
 
 namespace ppcc {
 
-#define EMITTER(Name, Function, Programs, Reads, Summary)                      \
+#define EMITTER(Name, Extension, Function, Programs, Reads, Summary)           \
   void Function(const Program &program, raw_ostream &out, EmitContext &context);
 #include "ppcc/Emit/Emitters.def"
 

@@ -40,6 +40,9 @@ public:
   /// `holds` is true; in others it is wrong usage, for the reason `why`.
   void onlyIf(std::function<bool()> holds, Text why,
               function_ref<void()> declare);
+  /// Completes what a command line that has been read says; gives what is wrong
+  /// with it, or nothing. Comes before what onlyIf() says.
+  void afterParse(std::function<std::string()> complete);
   /// Gives what is wrong with a command line that has been read, or nothing.
   void addCheck(std::function<std::string()> error);
 

@@ -75,6 +75,7 @@ struct Emitter {
   };
 
   StringRef name;
+  StringRef extension; ///< Of its files, without a dot; empty for none.
   /// Writes the program, streaming, in O(actions) and without allocation per
   /// action; nothing after a diagnostic that the format cannot express it.
   void (*emit)(const Program &program, raw_ostream &out, EmitContext &context);
