@@ -159,10 +159,9 @@ static void addOutputOptions(OptionParser &parser, BuildOptions &options) {
   addOutput(parser, options.output);
   std::vector<StringRef> kinds = namesIn(emitters(), &Emitter::name);
   kinds.push_back("ast");
-  parser.choice(
-      "--emit",
-      "The output format; json, or that of the output's extension", kinds,
-      options.emit);
+  parser.choice("--emit",
+                "The output format; json, or that of the output's extension",
+                kinds, options.emit);
   parser.afterParse([&]() -> std::string {
     return parser.isGiven("--emit") ? "" : setFormatByExtension(options);
   });

@@ -3,6 +3,8 @@
 #include "ProofText.h"
 #include "ppcc/Support/TextTable.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace ppcc;
 
 static void putMetrics(const ProvenRange &range, JsonFields &fields) {
@@ -17,6 +19,26 @@ static void putMetrics(const ProvenRange &range, JsonFields &fields) {
   putFormula(fields, "messages", known(metrics.messages));
   putFormula(fields, "bytes", metrics.bytes);
   fields.values("bottleneck", metrics.bottleneck);
+}
+
+/// `rank 3: 3F 3B` of `rank 3 3F` and `rank 3 3B`; of many, the ranks.
+static std::string bottleneckText(ArrayRef<std::string> actions) {
+  std::map<unsigned, llvm::SetVector<StringRef>> cellsOf; // By rank.
+  size_t total = 0;
+  for (StringRef action : actions) {
+    auto [rank, cell] = action.rsplit(' ');
+    total += cellsOf[std::stoi(rank.rsplit(' ').second.str())].insert(cell);
+  }
+  auto ranks = llvm::make_first_range(cellsOf);
+  constexpr size_t maxShown = 8;
+  if (total > maxShown)
+    return fmt::format("{} {}{}", cellsOf.size() == 1 ? "rank" : "ranks",
+                       fmt::join(ranks, ", "),
+                       cellsOf.size() == 1 ? "" : " in turn");
+  std::vector<std::string> texts;
+  for (const auto &[rank, cells] : cellsOf)
+    texts.push_back(fmt::format("rank {}: {}", rank, fmt::join(cells, " ")));
+  return llvm::join(texts, ", ");
 }
 
 static void writeTable(const ProveOptions &options, const Proof &proof,
@@ -52,7 +74,7 @@ static void writeTable(const ProveOptions &options, const Proof &proof,
                      range.metrics ? metrics.messages.text(free) : "",
                      text(metrics.bytes, Quantity::Memory),
                      range.verdict == Verdict::Valid
-                         ? llvm::join(metrics.bottleneck, ", ")
+                         ? bottleneckText(metrics.bottleneck)
                          : verdictName(range.verdict).str() + ": " +
                                reasonText(range, sources)}));
   }

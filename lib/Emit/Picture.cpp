@@ -251,6 +251,6 @@ std::string Picture::title() const {
   std::string text = program.name().empty() ? "program" : program.name();
   for (const ProgramParam &param : program.params())
     text += " " + param.name + "=" + param.value;
-  return text + ": " + program.units().time(times.makespan) +
+  return text + ": makespan " + program.units().time(times.makespan) +
          (transport == "none" ? " by its data alone" : " on " + transport);
 }

@@ -144,11 +144,11 @@ struct ReportText {
     };
     if (findings.withoutMessages)
       printGain(report.makespan - *findings.withoutMessages,
-                "messages in no time: exactly ");
+                "messages in no time: saves exactly ");
     printGain(report.makespan - report.bound,
-              "another order of messages, or more queues: at most ");
+              "another order of messages, or more queues: saves at most ");
     printGain(report.makespan - report.resources.time,
-              "another order of actions (`ppcc synthesize`): at most ");
+              "another order of actions (`ppcc synthesize`): saves at most ");
     const MemoryCost &cost = findings.memory;
     // Both are about a bound: a gain that is possible, not one that is sure.
     printGain(cost.oneMore,
@@ -226,8 +226,8 @@ struct ReportText {
     size_t count = report.criticalPath.size();
     for (auto [i, segment] : llvm::enumerate(report.criticalPath)) {
       if (count > maxShown && i == maxShown / 2)
-        table.add({"...", "", "", "",
-                   fmt::format("{} more ranks", count - maxShown)});
+        table.add(
+            {"...", "", "", "", fmt::format("{} more rows", count - maxShown)});
       if (count > maxShown && i >= maxShown / 2 && i < count - maxShown / 2)
         continue;
       std::string actions = cell(program, segment.first);

@@ -131,7 +131,17 @@ static std::string foreignSyntaxHint(antlr4::Parser *parser,
     return fmt::format("outside of `on rank`, `fn {}(x) = ...;` is a function",
                        before);
   if (rule == ScheduleParser::RuleSchedule && text == "rank")
-    return "`on rank r { }` holds the actions of each rank";
+    return "`ranks P;` is their number; `on rank r { }` holds the actions of "
+           "each";
+  if (rule == ScheduleParser::RuleSchedule &&
+      isOneOf(text, {"limit", "latency", "bandwidth"}))
+    return fmt::format("what ranks and links have stands in `cluster {{ {} = "
+                       "1; }}`",
+                       text);
+  if (rule == ScheduleParser::RuleSchedule &&
+      isOneOf(text, {"cost", "memory", "bytes", "static", "scale", "jitter"}))
+    return fmt::format("what actions take stands in `model {{ {} ... }}`",
+                       text);
   if (before == "rank" && text == "{")
     return "the rank has a name: `on rank r { }`";
   if (rule == ScheduleParser::RuleFile &&

@@ -167,6 +167,8 @@ struct ActionChecker {
     auto name = onlyWord(property, "the name of a lane");
     if (!name)
       return;
+    if (!llvm::is_contained(kinds.lanes(), name->text))
+      warnIfNear(*name, "lane", {"compute", "comm", "none"});
     if (auto known = kinds.lane(name->text))
       info.*lane = *known;
     else
@@ -210,8 +212,19 @@ struct ActionChecker {
                           .Case("all", Collective::All)
                           .Case("replicas", Collective::Replicas)
                           .Default(Collective::Outside);
-    if (info.collective == Collective::Outside)
+    if (info.collective == Collective::Outside) {
+      warnIfNear(name, "group of ranks", {"all", "replicas", "stages"});
       info.outside = name.text.str();
+    }
+  }
+
+  /// Warns of a name of its own that may be a misspelt one. Numbered names are
+  /// meant: `comm2`.
+  void warnIfNear(const ast::Identifier &name, StringRef what,
+                  ArrayRef<StringRef> known) {
+    StringRef near = nearestName(name.text, known);
+    if (!near.empty() && !llvm::isDigit(name.text.back()))
+      diags.report<diag::NearName>(name.range, what, name.text, near);
   }
 
   /// `to rank ranks - 1 - r for rank r`

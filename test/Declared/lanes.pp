@@ -8,7 +8,7 @@
 // RUN: ppcc %s --emit=svg --width=200 | FileCheck %s --check-prefix=NARROW --implicit-check-not='>LO0<'
 // What runs beside is something to draw by itself.
 // RUN: ppcc %s --emit=timeline --time-range=4..5 | FileCheck %s --check-prefix=BESIDE
-//      CHECK:pair: 9 by its data alone
+//      CHECK:pair: makespan 9 by its data alone
 // CHECK-NEXT:rank 0 comp │Fa0──·····Fa1──··········Ba0───────Ba1───────
 // CHECK-NEXT:       comm │·····Fb0──·····Fb1──·························
 // CHECK-NEXT:  d2h       │··········SA0───────SA1───────···············

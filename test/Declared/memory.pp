@@ -17,7 +17,7 @@
 // HALF: 0 14 14 0 4 3 3 0F3
 // The copy to the host takes half a unit, beside the next forward, which holds its own.
 // OFFLOADED: 0 12 12.5 0.5 4 2 1 0F1
-// LIMIT: error: rank 0 holds 3 at 3, more than the limit of 2 [E1010]
+// LIMIT: error: rank 0 holds 3 at time 3, more than the limit of 2 [E1010]
 schedule memory(M: int = 4, limit: int = 100) {
   ranks 1; microbatches M; placement linear;
   cluster { limit = limit; }

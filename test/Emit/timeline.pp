@@ -13,7 +13,7 @@ schedule pair() {
     else { F; overlap { F; B; } B; }
   }
 }
-//      CHECK:pair: 9 on stream
+//      CHECK:pair: makespan 9 on stream
 // CHECK-NEXT:rank 0 │FF···B─B─
 // CHECK-NEXT:       │01···0 1 
 // CHECK-NEXT:rank 1 │·FF1─B─··
@@ -21,7 +21,7 @@ schedule pair() {
 // CHECK-NEXT:       ┬────┬────
 // CHECK-NEXT:       0    5
 // CHECK-NEXT:F forward, B backward, · idle; a column is 1
-//      ASCII:pair: 9 on stream
+//      ASCII:pair: makespan 9 on stream
 // ASCII-NEXT:rank 0 |FF...B-B-
 // ASCII-NEXT:       |01...0 1 
 // ASCII-NEXT:rank 1 |.FF1-B-..
@@ -29,7 +29,7 @@ schedule pair() {
 // ASCII-NEXT:       +----+----
 // ASCII-NEXT:       0    5
 // ASCII-NEXT:F forward, B backward, . idle; a column is 1
-//      WIDE:pair: 9 on stream
+//      WIDE:pair: makespan 9 on stream
 // WIDE-NEXT:rank 0 │F0─F1─·········B0────B1────
 // WIDE-NEXT:       │      ·········            
 // WIDE-NEXT:rank 1 │···F0─F1───────B1────······

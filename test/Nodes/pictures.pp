@@ -20,7 +20,7 @@ schedule lanes() {
   }
   on rank r { F; overlap { F; B; } B; }
 }
-//      CHECK:lanes: 15 by its data alone
+//      CHECK:lanes: makespan 15 by its data alone
 // CHECK-NEXT:rank 0 comp │Fa0─────····Fa1─────Ba0─────────────········Ba1─────────────
 // CHECK-NEXT:       comm │········Fb0─Bb0─────Fb1─············Bb1─────················
 // CHECK-NEXT:            ┬───────────────────┬───────────────────┬────────────────────

@@ -11,8 +11,16 @@ schedule s(P: int = 2) {
   microbatches P;
   placement linear;
   // CHECK:      error: unexpected `rank`
-  // CHECK:      note: `on rank r { }` holds the actions of each rank
+  // CHECK:      note: `ranks P;` is their number; `on rank r { }` holds the actions of each
   rank r { F; B; }
+  let zero = 0;
+  // CHECK:      error: unexpected `limit`
+  // CHECK:      note: what ranks and links have stands in `cluster { limit = 1; }`
+  limit = 8;
+  let one = 1;
+  // CHECK:      error: unexpected `memory`
+  // CHECK:      note: what actions take stands in `model { memory ... }`
+  memory F = 1;
   on rank r {
     // CHECK:      other-languages.pp:[[#@LINE+4]]:7: error: unexpected `=`
     // CHECK-NEXT:   [[#@LINE+3]] |     w = P - 1 - r;
