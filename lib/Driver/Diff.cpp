@@ -31,7 +31,7 @@ void declare(OptionParser &parser, DiffOptions &options) {
 struct ActionKey {
   std::string_view mnemonic;
   uint32_t pipe, stage, microbatch, peer;
-  bool joined;
+  bool joined, isMessage;
   auto operator<=>(const ActionKey &) const = default;
 };
 
@@ -45,7 +45,8 @@ ActionKey actionKeyAt(const Program &program, ActionId row) {
           action.stage.value,
           action.microbatch,
           action.peer.value,
-          action.joined};
+          action.joined,
+          !kind.isCompute()};
 }
 
 /// What a declared action means, by the names of others.
@@ -73,7 +74,7 @@ struct Difference {
   SourceManager &sources;
   raw_ostream &out;
 
-  /// Whether the programs are equal up to the order of independent actions.
+  /// Whether the programs do the same work, in whatever order.
   bool print() {
     const Program &a = *programs[0], &b = *programs[1];
     if (a.ranksBegun() != b.ranksBegun()) {
@@ -87,7 +88,7 @@ struct Difference {
       return !rank.differsInOrderOnly;
     });
     std::string head = headDifference();
-    for (const auto &[rank, first, differsInOrderOnly] : ranks)
+    for (const auto &[rank, first, differsInOrderOnly, _] : ranks)
       out << fmt::format("rank {}, action {}: {} and {}{}\n", rank.value, first,
                          printable(text(0, rank, first)),
                          printable(text(1, rank, first)),
@@ -98,9 +99,12 @@ struct Difference {
     else if (!head.empty())
       out << head << '\n';
     else if (!ranks.empty())
-      out << fmt::format("equal up to the order of independent actions; {} of "
-                         "{} ranks have another order\n",
-                         ranks.size(), a.ranksBegun());
+      out << fmt::format(
+          "the same work; {} of {} ranks have it in another order{}\n",
+          ranks.size(), a.ranksBegun(),
+          std::ranges::all_of(ranks, &RankDifference::differsInMessagesOnly)
+              ? ", of messages alone"
+              : "");
     else
       out << fmt::format("equal: {} on {} ranks\n", counts(a), a.ranksBegun());
     return different == 0 && head.empty();
@@ -131,7 +135,7 @@ struct Difference {
       fields("head", head.empty() ? std::nullopt : std::optional(head));
       fields.objects("differences", ranks,
                      [&](JsonFields &of, const RankDifference &difference) {
-                       auto [rank, first, differsInOrderOnly] = difference;
+                       auto [rank, first, differsInOrderOnly, _] = difference;
                        of("rank", rank);
                        of("action", first);
                        of("a", text(0, rank, first));
@@ -149,7 +153,8 @@ struct Difference {
   struct RankDifference {
     RankId rank;
     uint32_t action;
-    bool differsInOrderOnly; ///< The same actions in another order.
+    bool differsInOrderOnly;    ///< The same actions in another order,
+    bool differsInMessagesOnly; ///< compute actions in the same.
   };
   /// By rank, where it differs.
   std::vector<RankDifference> find() const {
@@ -163,8 +168,10 @@ struct Difference {
           std::ranges::mismatch(keys[0], keys[1]).in1 - keys[0].begin();
       // Both programs are verified, so what is in another order does not depend
       // on each other.
-      ranks.push_back(
-          {rank, first, sortedItems(keys[0]) == sortedItems(keys[1])});
+      bool hasSameItems = sortedItems(keys[0]) == sortedItems(keys[1]);
+      for (std::vector<ActionKey> &of : keys)
+        llvm::erase_if(of, [](const ActionKey &key) { return key.isMessage; });
+      ranks.push_back({rank, first, hasSameItems, keys[0] == keys[1]});
     }
     return ranks;
   }
