@@ -20,6 +20,9 @@ static void addTransports(OptionParser &parser, CommRequest &comm,
         if (dataOnly && name == "data")
           return *dataOnly = true, "";
         auto transport = findTransport(name);
+        if (std::string known = transportsOf(name);
+            !transport && !known.empty())
+          return fmt::format("`{}` is {}", name, known);
         if (!transport)
           return "invalid value `" + name + "`; expected one of " + list +
                  didYouMean(name, transportNames());

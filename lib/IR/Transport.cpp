@@ -22,6 +22,14 @@ SmallVector<StringRef> ppcc::transportNames() {
   return names;
 }
 
+std::string ppcc::transportsOf(StringRef runtime) {
+  std::vector<std::string> found;
+  for (const TransportInfo &info : table)
+    if (runtime.size() > 2 && info.runtimes.contains_insensitive(runtime))
+      found.push_back(fmt::format("`{}` ({})", info.name, info.runtimes));
+  return llvm::join(found, ", ");
+}
+
 StringRef ppcc::transportNameList() { return nameList + 1; }
 
 /// The number after the colon of `name`, which a row that takes a capacity

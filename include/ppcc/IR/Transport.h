@@ -51,6 +51,10 @@ struct TransportInfo {
 /// The names that stand without a capacity, to suggest.
 SmallVector<StringRef> transportNames();
 
+/// What a runtime that is named in place of a transport may run on: `` `stream`
+/// (NCCL with one communicator), ...`` of `nccl`; empty for none.
+std::string transportsOf(StringRef runtime);
+
 /// The names with a bar between each two: `buffered|buffered:k|rendezvous`.
 StringRef transportNameList();
 

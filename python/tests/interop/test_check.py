@@ -48,7 +48,7 @@ def rows_of(program: ppcc.Program, transport: str = "stream") -> list[str]:
 def test_pytorch() -> None:
     found = check(Single(4, 8))
     assert found and "batch[0SEND_F3;0RECV_B0]" in found.listing and found.listing.count("rank") == 4
-    assert "rendezvous" in found.safe_transports and "cannot hang under stream" in str(found)
+    assert "rendezvous" in found.safe_transports and str(found).startswith("4 ranks, 4 stages, 8 microbatches: cannot hang under stream")
     assert check(AllFirst(3, 4))
     order = ppcc.compile("interleaved_1f1b", P=2, V=2, M=4, comm_order="late", transport="stream-per-edge")
     late = Lowered(rows_of(order, "stream-per-edge"))
@@ -62,8 +62,32 @@ def test_pytorch() -> None:
 def test_what_is_wrong_under_every_transport() -> None:
     found = check([["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1F0", "1B0", "1SEND_B0"]])
     assert not found and found.safe_transports == () and "no transport is safe" in str(found)
+    part = check([["0F0", "0F1", "0SEND_F0", "0SEND_F1"], ["1RECV_F0", "1RECV_F1", "1F0", "1F1", "1B0"]])
+    assert not part and str(part).startswith("2 ranks, 2 stages, 2 microbatches: does not do a training step")
+
+
+def test_programs() -> None:
+    """With moves and declared actions, which lists of actions do not have."""
+    for name in ("bpipe", "breadth_first_fsdp"):
+        assert check(ppcc.compile(name, P=4, M=8))
+
+
+def test_what_is_no_schedule() -> None:
     with pytest.raises(UsageError, match="a int is no schedule"):
         check(3)
+    with pytest.raises(UsageError, match="give `ppcc.compile"):
+        check("1f1b")
+    with pytest.raises(UsageError, match="Single is a class; give an object of it"):
+        check(Single)
+    with pytest.raises(UsageError, match="the actions of rank 1 cannot be read: `0` is not an action"):
+        check([["0F0", "0B0"], "0F0 0B0"])
+    with pytest.raises(UsageError, match="microbatches=16, but the schedule has 8"):
+        check(Single(4, 8), microbatches=16)
+    with pytest.raises(UsageError, match="ranks=2, but the schedule has 4"):
+        check(Single(4, 8), ranks=2)
+    assert check(Single(4, 8), ranks=4, microbatches=8)
+    with pytest.raises(ppcc.UsageError, match="`gloo` is `rendezvous`"):
+        check(Single(4, 8), transport="gloo")
     with pytest.raises(UsageError, match="decides about them while it runs"):
         unknown: Any = schedules.PipelineScheduleMulti.__new__(schedules.PipelineScheduleMulti)
         check(unknown)
@@ -126,4 +150,5 @@ def test_the_hook_of_readme(capsys: pytest.CaptureFixture[str]) -> None:
     config = make_config(8, 4, 2, batch_p2p_comm=False, overlap_p2p_comm=True, microbatch_group_size_per_vp_stage=4)
     exec(hook, {"schedule": Single(4, 8), "get_forward_backward_func": get_forward_backward_func, "config": config})
     (shown,) = re.findall(r"^# (.*)$", hook, re.MULTILINE)
-    assert capsys.readouterr().out == f"{shown}\n{shown}\n"
+    first, second = capsys.readouterr().out.splitlines()
+    assert second == shown and first == shown.replace("8 stages", "4 stages")

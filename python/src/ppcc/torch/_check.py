@@ -20,6 +20,10 @@ from .._program import Program
 from .._run import run
 from ._errors import UsageError
 
+_CELL = re.compile(r"(\d+)[A-Z_]+(\d+)")
+_HANGS = {"E0741", "E0742", "E0755", "E0760", "E0762", "E0765", "E0766", "E0840"}
+"""The errors of programs whose ranks wait for ever, or for another message than they get."""
+
 TRANSPORTS = ("buffered", "rendezvous", "posted", "stream", "stream-per-peer", "stream-per-edge")
 
 
@@ -44,10 +48,13 @@ class CheckResult:
         return f"<CheckResult {str(self).splitlines()[0]}>"
 
     def __str__(self) -> str:
+        what = ", ".join(f"{n} {name[: -2 if name.endswith('hes') else -1] if n == 1 else name}" for name, n in _counts(self.listing).items())
         where = f"it is safe under {', '.join(self.safe_transports)}" if self.safe_transports else "no transport is safe"
         if not self.errors:
-            return f"cannot hang under {self.transport}; {where}"
-        return f"can hang under {self.transport}; {where}\n{CompileError(self.errors)}"
+            return f"{what}: cannot hang under {self.transport}; {where}"
+        if not any(error.code in _HANGS for error in self.errors):
+            return f"{what}: does not do a training step\n{CompileError(self.errors)}"
+        return f"{what}: can hang under {self.transport}; {where}\n{CompileError(self.errors)}"
 
 
 def check(
@@ -71,45 +78,73 @@ def check(
             * a `Program`,
             * the actions of each rank, such as `[["0F0", "0SEND_F0", ...], ...]`.
         transport: The transport of the check (docs/verification.md); `"stream"` is NCCL with one communicator.
-        microbatches: The number of microbatches, for schedules that do not contain it.
-        ranks: The number of ranks, for schedules that do not contain it.
+        microbatches: The number of microbatches, for schedules that do not contain it; else it has to be theirs.
+        ranks: The number of ranks, likewise.
         config: The configuration of Megatron's function.
 
     Returns:
         The result for `transport`, and all transports under which the schedule is safe.
 
     Raises:
-        UsageError: The schedule has an unknown type, has no messages to check, or needs an argument that is missing.
+        UsageError: The schedule has an unknown type, has no messages to check, needs an argument that is missing, or
+            contradicts one; a list cannot be read.
 
     Examples:
         >>> from ppcc.torch import check
         >>> check([["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1RECV_F0", "1F0", "1B0", "1SEND_B0"]])
-        <CheckResult cannot hang under stream; it is safe under stream, buffered, rendezvous, posted, stream-per-peer, stream-per-edge>
+        <CheckResult 2 ranks, 2 stages, 1 microbatch: cannot hang under stream; it is safe under stream, buffered, rendezvous, posted, stream-per-peer, stream-per-edge>
         >>> bool(check([["0RECV_B0", "0F0", "0SEND_F0", "0B0"], ["1RECV_F0", "1F0", "1B0", "1SEND_B0"]]))
         False
     """
-    listing = _listing(schedule, microbatches, ranks, config)
-    found = {name: _errors(listing, name) for name in dict.fromkeys((transport, *TRANSPORTS))}
+    read = _read(schedule, microbatches, ranks, config)
+    listing = read.emit("actions") if isinstance(read, Program) else read
+    counts = _counts(listing)
+    for name, given in (("microbatches", microbatches), ("ranks", ranks)):
+        if given is not None and given != counts[name]:
+            raise UsageError(f"{name}={given}, but the schedule has {counts[name]}")
+    found = {name: _errors(read, name) for name in dict.fromkeys((transport, *TRANSPORTS))}
     return CheckResult(transport, found[transport], tuple(name for name, errors in found.items() if not errors), listing)
 
 
-def _errors(listing: str, transport: str) -> tuple[Diagnostic, ...]:
+def _errors(read: Program | str, transport: str) -> tuple[Diagnostic, ...]:
+    form, text = ("json", read.json) if isinstance(read, Program) else ("actions", read)
     try:
-        run(["-", "--from=actions", "--check", f"--transport={transport}"], text=listing)
+        run(["-", f"--from={form}", "--check", f"--transport={transport}"], text=text)
     except CompileError as error:
+        first = error.errors[0] if error.errors else None
+        if first is not None and first.code.startswith("E06") and first.line is not None:
+            raise UsageError(f"the actions of rank {first.line - 1} cannot be read: {first.message}") from None
         return error.errors
     return ()
 
 
-def _listing(schedule: Any, microbatches: int | None, ranks: int | None, config: Any) -> str:
+def _counts(listing: str) -> dict[str, int]:
+    """How many ranks, stages and microbatches the actions have."""
+    cells = [(int(stage), int(microbatch)) for stage, microbatch in _CELL.findall(listing)]
+    return {
+        "ranks": listing.count("rank "),
+        "stages": len({stage for stage, _ in cells}),
+        "microbatches": len({microbatch for _, microbatch in cells}),
+    }
+
+
+def _read(schedule: Any, microbatches: int | None, ranks: int | None, config: Any) -> Program | str:
+    """The program that a schedule runs, or the actions of its ranks."""
     if isinstance(schedule, Program):
-        return schedule.emit("actions")
+        return schedule
     for read in (_of_torch, _of_d9d, _of_deepspeed, _of_megatron):
         if (rows := read(schedule, microbatches, ranks, config)) is not None:
-            return rows if isinstance(rows, str) else _lines(rows)
+            return rows if isinstance(rows, Program | str) else _lines(rows)
     if isinstance(schedule, Sequence) and not isinstance(schedule, str):
         return _lines([" ".join(map(str, row)) for row in schedule])
-    raise UsageError(f"a {type(schedule).__name__} is no schedule that is known here")
+    if isinstance(schedule, str):
+        raise UsageError("a str is no schedule; for one of the library give `ppcc.compile(NAME, P=..., M=...)`")
+    if isinstance(schedule, type):
+        raise UsageError(f"{schedule.__name__} is a class; give an object of it")
+    raise UsageError(
+        f"a {type(schedule).__name__} is no schedule that is known here: give one of PyTorch, torchtitan, Megatron-LM, "
+        "DeepSpeed or d9d, a Program, or the lists of actions of all ranks"
+    )
 
 
 def _lines(rows: Sequence[str]) -> str:
@@ -247,7 +282,7 @@ def _cell_of_d9d(action: Any) -> str:
 def _of_deepspeed(schedule: Any, *_: Any) -> Any:
     made = schedule._train_schedule() if hasattr(schedule, "_train_schedule") else schedule
     if isinstance(program := getattr(made, "_program", None), Program):
-        return program.emit("actions")
+        return program
     if not type(made).__module__.startswith("deepspeed."):
         return None
     return [_row_of_deepspeed(type(made)(made.micro_batches, made.stages, rank)) for rank in range(made.stages)]
@@ -286,7 +321,7 @@ def _row_of_deepspeed(schedule: Any) -> str:
 
 def _of_megatron(schedule: Any, microbatches: int | None, _: Any, config: Any) -> Any:
     if isinstance(programs := getattr(schedule, "_programs", None), Program) or callable(programs):
-        return (programs if isinstance(programs, Program) else programs(_needed(microbatches, "microbatches"))).emit("actions")
+        return programs if isinstance(programs, Program) else programs(_needed(microbatches, "microbatches"))
     if getattr(schedule, "__module__", None) != "megatron.core.pipeline_parallel.schedules":
         return None
     trace: Any = importlib.import_module("ppcc.megatron._trace").trace
