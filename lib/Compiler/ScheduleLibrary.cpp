@@ -25,9 +25,19 @@ std::vector<std::string> LibraryFile::names() const {
   return names;
 }
 
+/// `Interleaved1F1B`, as PyTorch writes it, is `interleaved_1f1b`.
+static std::string normalized(StringRef name) {
+  std::string text = name.lower();
+  llvm::erase_if(text, [](char c) { return c == '_' || c == '-'; });
+  return text;
+}
+
 const LibraryFile *ppcc::findLibraryFile(StringRef name) {
   auto isThis = [&](const LibraryFile &file) {
-    return file.name == name || llvm::is_contained(file.names(), name);
+    return file.name == name ||
+           llvm::any_of(file.names(), [&](const std::string &known) {
+             return normalized(known) == normalized(name);
+           });
   };
   auto *found = llvm::find_if(scheduleLibrary(), isThis);
   return found == scheduleLibrary().end() ? nullptr : found;

@@ -1,4 +1,4 @@
-// No bubble with 1F1B's memory, on a V of two chunks a rank (ZB-V, arXiv 2405.15362). Alias: zbv.
+// No bubble with 1F1B's memory, on a V of two chunks a rank (ZB-V, arXiv 2405.15362). Alias: zbv, ZBVZeroBubble.
 schedule zero_bubble_v(P: int >= 1 = 4, M: int >= 1 = 8) {
   ranks P;
   microbatches M pad max(2 * P - 1, M);

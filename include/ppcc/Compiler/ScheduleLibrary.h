@@ -25,7 +25,8 @@ inline constexpr StringRef libraryFolder = "<library>/";
 
 /// All files of the library, by name.
 ArrayRef<LibraryFile> scheduleLibrary();
-/// The one with this name, or one of its names(); null for none.
+/// The file with this name, or one of whose names() this is up to case, `_` and
+/// `-`; null for none.
 const LibraryFile *findLibraryFile(StringRef name);
 
 } // namespace ppcc
