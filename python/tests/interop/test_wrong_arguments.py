@@ -44,13 +44,22 @@ def test_program_and_stages_must_fit() -> None:
     refused("was given stage 7", lambda: Runtime(alone(), {0: module, 7: module}, loss_fn=loss_fn))
     refused("must be a torch.nn.Module", lambda: Runtime(alone(), {0: torch.tanh}, loss_fn=loss_fn))  # type: ignore[dict-item]
     refused("needs a loss_fn", lambda: Runtime(alone(), {0: module}))
+    refused("the program is a str", lambda: Runtime("gpipe", {0: module}))  # type: ignore[arg-type]
+    refused("rank 0 has the stages 0, 1, but 1 modules were given", lambda: Runtime(alone(V=2), [module]))
+    refused("rank 0 has the stages 0, but a int was given", lambda: Runtime(alone(), 3))  # type: ignore[arg-type]
+
+
+def test_modules_in_the_order_of_their_stages() -> None:
+    first, second = nn.Linear(2, 3), nn.Linear(3, 2)
+    assert Runtime(alone(V=2), [first, second], loss_fn=loss_fn).stages == {0: first, 1: second}
+    assert Runtime(alone(), nn.Sequential(first, second), loss_fn=loss_fn).stages.keys() == {0}
 
 
 def test_batch_and_stages_must_fit() -> None:
     runtime = Runtime(alone(V=2), {0: nn.Linear(2, 3), 1: nn.Linear(3, 2)}, loss_fn=loss_fn)
     batch = torch.zeros(4, 2)
     refused("give step() the batch", lambda: runtime.step(target=batch))
-    refused("give step() the target", lambda: runtime.step(batch))
+    refused("give step() `target=`", lambda: runtime.step(batch))
     refused("of shape [3, 2] cannot be cut into 2 equal microbatches", lambda: runtime.step(torch.zeros(3, 2), target=batch))
     refused("stage 0 does not take 1", lambda: runtime.step(1, target=batch))
     refused("stage 0 does not take float32[2, 5]", lambda: runtime.step(torch.zeros(4, 5), target=batch))

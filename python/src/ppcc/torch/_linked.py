@@ -227,7 +227,7 @@ class LinkedProgram:
             raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
         has_last = any(not pipe.readers(stage) for pipe, stage in program.local_stages(self.rank))
         if program.has_backward and setup.loss_fn is None and has_last:
-            raise UsageError(f"rank {self.rank} has a last stage, which needs a loss_fn")
+            raise UsageError("a last stage needs a loss_fn")
         if program.has_backward and isinstance(setup.loss_fn, nn.Module) and any(weight.requires_grad for weight in setup.loss_fn.parameters()):
             raise UsageError("loss_fn has weights to train, which the Runtime would neither reduce nor clip: make it a part of the last stage")
 

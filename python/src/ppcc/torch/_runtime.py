@@ -40,7 +40,7 @@ class Runtime:
     Args:
         program: The program, the same on all ranks.
         stages: The modules of the stages of this rank, by stage number; in a program with several pipes whose stages differ,
-            by `(pipe name, stage number)`.
+            by `(pipe name, stage number)`. Also a list of them in the order of their numbers, or the only one.
         loss_fn: Called as `loss_fn(output, target)` at last stages, once per microbatch; returns a scalar.
         group: The process group of the pipeline, by default the world.
         mesh: Replaces `group`, and adds to `groups`: its dimension `pp` is the pipeline, `dp` is `data_parallel`, and others
@@ -91,7 +91,7 @@ class Runtime:
     def __init__(
         self,
         program: Program,
-        stages: Mapping[int, nn.Module] | Mapping[tuple[str, int], nn.Module],
+        stages: Mapping[int, nn.Module] | Mapping[tuple[str, int], nn.Module] | Sequence[nn.Module] | nn.Module,
         *,
         loss_fn: LossFunction | None = None,
         group: dist.ProcessGroup | None = None,
@@ -117,12 +117,16 @@ class Runtime:
             group, groups = _groups_of(mesh, group, groups)
         if optimizer is None and (scaler is not None or max_norm is not None):
             raise UsageError("`scaler` and `max_norm` are for an optimizer, which was not given")
+        if not isinstance(program, Program):
+            raise UsageError(f"the program is a {type(program).__name__}: give `ppcc.compile(...)` or `ppcc.Program.load(...)`")
         check_same_program(program, group)
+        rank = _own_rank(program, group)
+        modules = _by_number(stages, program, rank)
         self._setup = RuntimeConfig(
-            rank=_own_rank(program, group),
-            stages=stages,
+            rank=rank,
+            stages=modules,
             groups=Groups(group, program.num_ranks),
-            device=(found := _find_device(device, stages)),
+            device=(found := _find_device(device, modules)),
             streams=Streams.of(found),
             loss_fn=loss_fn,
             scale_grads=scale_grads,
@@ -412,7 +416,7 @@ class Runtime:
             if not pipe.sources(stage) and inputs.args is None:
                 raise UsageError(f"rank {self.rank} has a first stage of pipe `{pipe.name}`: give step() the batch")
             if trains and self._linked.is_last(pipe, stage) and inputs.targets is None:
-                raise UsageError(f"rank {self.rank} has a last stage of pipe `{pipe.name}`: give step() the target")
+                raise UsageError(f"rank {self.rank} has a last stage of pipe `{pipe.name}`: give step() `target=`")
 
 
 def _is_profiled() -> bool:
@@ -442,6 +446,17 @@ def _own_rank(program: Program, group: dist.ProcessGroup | None) -> int:
     if size != program.num_ranks:
         raise UsageError(f"the program is for {program.num_ranks} ranks, but the process group has {size}")
     return dist.get_rank(group)
+
+
+def _by_number(stages: Any, program: Program, rank: int) -> Mapping[Any, nn.Module]:
+    if isinstance(stages, Mapping):
+        return stages
+    numbers = sorted({stage for _, stage in program.local_stages(rank)})
+    modules = [stages] if isinstance(stages, nn.Module) and not isinstance(stages, nn.ModuleList) else stages
+    if not isinstance(modules, (Sequence, nn.ModuleList)) or len(modules) != len(numbers):
+        given = f"{len(modules)} modules were" if isinstance(modules, (Sequence, nn.ModuleList)) else f"a {type(stages).__name__} was"
+        raise UsageError(f"rank {rank} has the stages {', '.join(map(str, numbers))}, but {given} given: give a dict {{number: module}}")
+    return dict(zip(numbers, modules, strict=True))
 
 
 def _find_device(device: torch.device | str | None, stages: Mapping[Any, nn.Module]) -> torch.device:
