@@ -126,3 +126,10 @@ def test_errors(costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_measured_costs_are_not_in_the_units_of_a_model() -> None:
     program = ppcc.compile("one_f_one_b", P=2, M=2, model="gpt", layers=4)
     assert program.simulate().time_unit == "ms" and without_costs(program).simulate({"F": 1}).time_unit is None
+
+
+def test_the_last_ranks_are_missing(costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their stages show in the messages of the others."""
+    paths = write(tmp_path, events_of(ppcc.compile("zb_h1", P=P, M=M), costs))
+    assert tune.main(paths[:3]) == 1
+    assert "a message is of stage 3, but no other event is; give the traces of all ranks" in capsys.readouterr().err

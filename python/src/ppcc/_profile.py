@@ -186,7 +186,7 @@ class Profile:
             self.messages[key].receives.append(Receive(event.start, end_time - waited, end_time))
 
     def require_all_stages(self, pattern: str) -> None:
-        """Raises TraceError unless there are times, and of each kind for every stage up to the last."""
+        """Raises TraceError unless there are times, of each kind for every stage up to the last that a message is of."""
         if not self.times:
             raise TraceError(f"no event matches `{pattern}`; `--match=REGEX` gives the names of the ranges")
         for kind, stages in self.times.items():
@@ -195,6 +195,9 @@ class Profile:
                     raise TraceError(
                         f"no event is {kind} of stage {stage}, but one is of stage {max(stages)}; give the traces of all ranks"
                     )
+        last = max((max(source, target) for _, source, target, _ in self.messages), default=0)
+        if self.stage_group and last >= self.num_stages():
+            raise TraceError(f"a message is of stage {last}, but no other event is; give the traces of all ranks")
 
     def latencies(self) -> list[str]:
         """By stage: the median of the messages on the edges that lead up from it, both ways.

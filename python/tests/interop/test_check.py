@@ -135,6 +135,13 @@ def test_megatron() -> None:
     assert check(ForwardBackward(ppcc.compile("zb_h1", P=2, M=4)))
     with pytest.raises(UsageError, match="give check\\(\\) `config`"):
         check(get_forward_backward_func(4, None), microbatches=4)
+    with pytest.raises(UsageError, match="give what it returns"):
+        check(get_forward_backward_func, config=config, microbatches=4)
+    with pytest.raises(UsageError, match="needs `config.virtual_pipeline_model_parallel_size`"):
+        check(get_forward_backward_func(4, 2), config=make_config(8, 4), microbatches=8)
+    for wrong in ("zbv", lambda: ppcc.compile("zb_h1", P=2, M=4)):
+        with pytest.raises(UsageError, match="is neither a Program nor a function from a number of microbatches"):
+            ForwardBackward(wrong)  # type: ignore[arg-type]
 
 
 def test_the_page() -> None:

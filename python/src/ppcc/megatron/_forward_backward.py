@@ -33,7 +33,7 @@ from ..torch._shapes import TensorInfo
 from ..torch._unsupported_stages import UNSUPPORTED_WRAPPERS, check_graph, check_slices, check_stage, has_multi_grad_hook
 from ._data import Microbatches
 from ._grad_sync import GradSync, hook_maker
-from ._placement import Placement, Programs
+from ._placement import Placement, Programs, check_programs
 
 Key = tuple[int, int, int]
 """Pipe, stage, microbatch."""
@@ -79,6 +79,7 @@ class ForwardBackward:
     """
 
     def __init__(self, programs: Programs, *, profile: bool = False) -> None:
+        check_programs(programs)
         self._programs = programs
         self._observer = NamedRanges() if profile else Observer()
         self._plans: dict[int, _Plan] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
@@ -27,6 +28,19 @@ Programs = Program | Callable[[int], Program]
 """A program, or a function from a number of microbatches to its program."""
 
 StageKey = tuple[Pipe, int]
+
+
+def check_programs(programs: object) -> None:
+    """Raises UsageError for what is neither a program nor a function of one number."""
+    if isinstance(programs, Program):
+        return
+    try:
+        inspect.signature(programs).bind(1)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"a {type(programs).__name__} is neither a Program nor a function from a number of microbatches to one: "
+            "give `lambda microbatches: ppcc.compile(NAME, P=..., M=microbatches)`"
+        ) from None
 
 
 class Placement:

@@ -324,5 +324,10 @@ def _of_megatron(schedule: Any, microbatches: int | None, _: Any, config: Any) -
         return programs if isinstance(programs, Program) else programs(_needed(microbatches, "microbatches"))
     if getattr(schedule, "__module__", None) != "megatron.core.pipeline_parallel.schedules":
         return None
+    if schedule.__name__ == "get_forward_backward_func":
+        raise UsageError("this is the function that chooses: give what it returns, `get_forward_backward_func(ranks, chunks)`")
+    chunks = getattr(_needed(config, "config"), "virtual_pipeline_model_parallel_size", None)
+    if schedule.__name__.endswith("_with_interleaving") and chunks is None:
+        raise UsageError("an interleaved schedule needs `config.virtual_pipeline_model_parallel_size`")
     trace: Any = importlib.import_module("ppcc.megatron._trace").trace
-    return trace(schedule, _needed(config, "config"), _needed(microbatches, "microbatches"))
+    return trace(schedule, config, _needed(microbatches, "microbatches"))
