@@ -153,10 +153,10 @@ private:
     Time longest = 0;
     for (uint32_t id : ids) {
       Amount held = stage(id).heldAfterF();
-      items.push_back({stage(id).work[F], held, stage(id).microbatches});
+      items.push_back({stage(id).most[F], held, stage(id).microbatches});
       all += Sum(held) * stage(id).microbatches;
       smallest = std::min(smallest, held);
-      longest = std::max(longest, stage(id).work[F]);
+      longest = std::max(longest, stage(id).most[F]);
     }
     allFit = all <= *memoryBudget;
     Time maxWork =
@@ -181,11 +181,11 @@ private:
       const Stage &one = stage(id);
       if (isForward)
         items.push_back(
-            {one.work[I] + one.work[W], one.heldAfterF(), one.microbatches});
+            {one.most[I] + one.most[W], one.heldAfterF(), one.microbatches});
       if (load.hasPart(W))
-        items.push_back({one.work[W], one.heldAfterI(), one.microbatches});
-      longI = std::max(longI, one.work[I] + one.work[W]);
-      longW = std::max(longW, one.work[W]);
+        items.push_back({one.most[W], one.heldAfterI(), one.microbatches});
+      longI = std::max(longI, one.most[I] + one.most[W]);
+      longW = std::max(longW, one.most[W]);
       smallF = std::min(smallF, one.heldAfterF());
       smallI = std::min(smallI, one.heldAfterI());
     }

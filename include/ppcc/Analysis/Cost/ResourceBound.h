@@ -34,7 +34,8 @@ struct Workload {
     RankId rank;
     uint32_t microbatches = 0;
     std::array<Time, numParts> time{}; ///< From begin to end, at least.
-    std::array<Time, numParts> work{}; ///< Of the rank, at least.
+    std::array<Time, numParts> work{}; ///< Of the rank, at least,
+    std::array<Time, numParts> most{}; ///< and of a microbatch at most.
     std::array<Time, numParts> sum{};  ///< The work of all microbatches.
     std::array<Amount, numParts> allocates{}, frees{}; ///< At begin; at end.
     Time recomputeTime = 0; ///< Of `time[I]`: computing what F did not keep.
