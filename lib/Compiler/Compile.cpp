@@ -1,4 +1,5 @@
 // Leads a schedule through the phases.
+#include "ppcc/Basic/Diagnostics/Import.h"
 #include "ppcc/Basic/Diagnostics/Instance.h"
 #include "ppcc/Basic/Diagnostics/Transforms.h"
 #include "ppcc/Compiler/Compiler.h"
@@ -168,7 +169,45 @@ struct Compilation {
       program->setFacts({program->provenUnder(), {}});
     compiled.program = std::move(*program);
     keepConnections(importContext);
-    return finish(nullptr);
+    // A copy, where passes change the rows.
+    std::optional<Program> given;
+    if (!importContext.derived.empty() &&
+        (!compiled.program.firstMessage() || comm.fusion || request.rolled ||
+         !request.passes.passes.empty()))
+      given = compiled.program;
+    return finish(nullptr) &&
+           checkDerived(importContext, given ? *given : compiled.program);
+  }
+
+  /// Whether what a file says of its rows follows from them: what runs it may
+  /// rely on that. O(bytes).
+  bool checkDerived(const ImportContext &read, const Program &given) {
+    for (auto [key, text] : read.derived) {
+      std::string truth = derivedJson(given, key);
+      // The first number or text that differs, in both.
+      size_t at = 0, atTruth = 0, token = 0, trueToken = 0;
+      auto skipBlanks = [](StringRef in, size_t &i) {
+        i = std::min(in.find_first_not_of(" \t\r\n", i), in.size());
+        return i != in.size();
+      };
+      while (skipBlanks(text, at) & skipBlanks(truth, atTruth) &&
+             text[at] == truth[atTruth])
+        if (++at, ++atTruth; !llvm::isAlnum(text[at - 1]))
+          std::tie(token, trueToken) = std::pair(at, atTruth);
+      if (at == text.size() && atTruth == truth.size())
+        continue;
+      auto word = [](StringRef from) {
+        return from.take_until([](char c) { return c == ',' || c == '\n'; })
+            .trim(" ]\"");
+      };
+      uint32_t begin = text.begin() + token - sources.text(read.file).begin();
+      return diags.report<diag::ImportJsonDerived>(
+          SourceRange{sources.loc(read.file, begin),
+                      sources.loc(read.file, begin + 1)},
+          key, word(text.drop_front(token)),
+          word(StringRef(truth).drop_front(trueToken)));
+    }
+    return true;
   }
 
   /// Tells the observer of the names in what is right of files that do not

@@ -42,9 +42,23 @@ std::vector<std::string> costNames(const KindTable &kinds) {
   return names;
 }
 
+/// The numbers of a value: one, or a list by stage or rank as in `1,2,3`;
+/// nothing where one of them is none.
+std::vector<int64_t> numbersIn(const CostRow &row, StringRef value) {
+  std::vector<int64_t> numbers;
+  bool isOne = row.granularity == CostGranularity::One;
+  for (StringRef text : llvm::split(value, isOne ? '\0' : ',')) {
+    auto number = row.number.parse(text);
+    if (!number)
+      return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 /// Adds `NAME=VALUE` to the costs, or to those of parts of actions.
-void addCost(StringRef text, DiagnosticEngine &diags, Program &program,
-             std::vector<CostSetting> &parts) {
+void addCost(StringRef text, SourceManager &sources, DiagnosticEngine &diags,
+             Program &program, std::vector<CostSetting> &parts) {
   auto [name, value] = text.split('=');
   auto setting = findNamed(name, program.kinds());
   if (!setting) {
@@ -55,11 +69,21 @@ void addCost(StringRef text, DiagnosticEngine &diags, Program &program,
         meant.empty() ? "; expected one of " + listed(namesIn(names)) : meant);
   }
   const CostRow &row = rowOf(setting->what);
-  auto number = row.number.parse(value);
-  if (!number)
+  setting->values = numbersIn(row, value);
+  if (setting->values.empty())
     return diags.refuse<diag::CostsShape>(Location("--cost"), name,
                                           row.number.description);
-  setting->values = {*number};
+  if (setting->values.size() > 1) { // As in a file of costs.
+    std::string subject = subjectOf(*setting, program.kinds());
+    std::string list = subject.empty()
+                           ? fmt::format("[{}]", value)
+                           : fmt::format("{{\"{}\": [{}]}}", subject, value);
+    uint32_t file =
+        sources.add("--cost", llvm::MemoryBuffer::getMemBufferCopy(fmt::format(
+                                  "{{\"{}\": {}}}", row.item, list)));
+    readCosts(sources.text(file), file, sources, diags, program.editHead());
+    return;
+  }
   (row.isOfNode() ? parts : program.editHead().costs.settings)
       .push_back(std::move(*setting));
 }
@@ -230,7 +254,7 @@ std::string ppcc::checkCost(StringRef text) {
   if (name.size() == text.size())
     return "`" + text.str() + "` is not of the form NAME=VALUE";
   auto found = findNamed(name, KindTable());
-  if (!found || rowOf(found->what).number.parse(value))
+  if (!found || !numbersIn(rowOf(found->what), value).empty())
     return "";
   return fmt::format("`{}` of `{}` must be {}", value, name,
                      rowOf(found->what).number.description);
@@ -248,7 +272,7 @@ bool ppcc::applyCosts(const CostRequest &request, Session &session,
       readCosts(sources.text(*file), *file, sources, diags, program.editHead());
   std::vector<CostSetting> parts;
   for (const std::string &text : request.settings)
-    addCost(text, diags, program, parts);
+    addCost(text, sources, diags, program, parts);
   addPartCosts(parts, diags, program);
   llvm::erase_if(program.editHead().costs.settings,
                  [](const CostSetting &setting) {

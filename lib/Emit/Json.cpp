@@ -55,7 +55,7 @@ struct JsonEmitter {
     fields(key::Ranks, program.numRanks());
     fields(key::Backward, program.hasBackward());
     if (isOne)
-      fields(key::Digest, digestOf(program));
+      putDigest(fields);
     if (program.calls() != CallStyle::None)
       fields(key::Calls, callStyleNames()[size_t(program.calls())]);
     if (isOne)
@@ -102,14 +102,48 @@ struct JsonEmitter {
   void facts(JsonFields &fields) {
     fields.values(key::Proven, program.provenUnder());
     preconnect(fields, program.preconnect());
-    const PeakUsage &usage = peakUsage(program);
-    auto put = [&](uint32_t number) { writer.put(number); };
-    fields.key(key::Buffers);
-    writer.list(usage.buffers, put);
-    fields.key(key::PeakActivations);
-    writer.list(usage.activations, put);
-    edgeBuffers(fields, usage);
+    putBuffers(fields);
+    putPeakActivations(fields);
+    putEdgeBuffers(fields);
   }
+
+  // ---- What follows from the rest ----
+
+  void putDerived(JsonFields &fields, StringRef key) {
+#define HEAD_DERIVED(Item, Json)                                               \
+  if (key == Json)                                                             \
+    put##Item(fields);
+#include "ppcc/IR/Head.def"
+  }
+  void putDigest(JsonFields &fields) { fields(key::Digest, digestOf(program)); }
+  void putBuffers(JsonFields &fields) {
+    putCounts(fields, key::Buffers, peakUsage(program).buffers);
+  }
+  void putPeakActivations(JsonFields &fields) {
+    putCounts(fields, key::PeakActivations, peakUsage(program).activations);
+  }
+  void putCounts(JsonFields &fields, StringRef key, ArrayRef<uint32_t> counts) {
+    fields.key(key);
+    writer.list(counts, [&](uint32_t number) { writer.put(number); });
+  }
+  /// Of each edge on which something is received: the receive's kind, pipe,
+  /// stage and peer, and the buffers.
+  void putEdgeBuffers(JsonFields &fields) {
+    fields.list(
+        key::EdgeBuffers, peakUsage(program).byEdge, [&](const auto &edge) {
+          auto kind = program.kinds().find(KindClass::Recv, edge.slotBit);
+          assert(kind && "every slot that moves has its messages");
+          writer.numbers({kind->value, edge.pipe.value, edge.to.value,
+                          edge.from.value, edge.peak});
+        });
+  }
+  void putWaits(JsonFields &fields) {
+    ArrayRef<ActionId> waits = Analyses(program).buffers().waits();
+    onLines(fields, key::Waits, program.ranks(),
+            [&](RankId rank) { waits = putWaits(rank, waits); });
+  }
+
+  // ---- Rows, and what they refer to ----
 
   void rows(JsonFields &fields) {
     sites(fields);
@@ -117,9 +151,7 @@ struct JsonEmitter {
     onLines(fields, key::Actions, program.ranks(),
             [&](RankId rank) { actions(rank); });
     if (program.loops().empty()) {
-      ArrayRef<ActionId> waits = Analyses(program).buffers().waits();
-      onLines(fields, key::Waits, program.ranks(),
-              [&](RankId rank) { waits = putWaits(rank, waits); });
+      putWaits(fields);
     } else {
       onLines(fields, key::Loops, program.ranks(),
               [&](RankId rank) { loops(rank); });
@@ -257,17 +289,6 @@ struct JsonEmitter {
     });
   }
 
-  /// Of each edge on which something is received: the receive's kind, pipe,
-  /// stage and peer, and the buffers.
-  void edgeBuffers(JsonFields &fields, const PeakUsage &usage) {
-    fields.list("edge_buffers", usage.byEdge, [&](const auto &edge) {
-      auto kind = program.kinds().find(KindClass::Recv, edge.slotBit);
-      assert(kind && "every slot that moves has its messages");
-      writer.numbers({kind->value, edge.pipe.value, edge.to.value,
-                      edge.from.value, edge.peak});
-    });
-  }
-
   /// Writes those of one rank, which begin `waits`; the others remain.
   ArrayRef<ActionId> putWaits(RankId rank, ArrayRef<ActionId> waits) {
     size_t count = llvm::count_if(program.rows(rank), [&](ActionId row) {
@@ -303,6 +324,17 @@ void ppcc::emitJson(const Program &program, raw_ostream &out, EmitContext &) {
   writer.object([&](JsonFields &fields) { emitter.head(fields, true); },
                 {.between = ",\n"}, "{\n");
   writer.put('\n');
+}
+
+std::string ppcc::derivedJson(const Program &program, StringRef key) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  {
+    Writer writer(stream);
+    JsonFields fields(writer, {.colon = ""});
+    JsonEmitter{program, writer}.putDerived(fields, key);
+  }
+  return text.substr(key.size() + 2); // After the key in its quotes.
 }
 
 /// The programs of a range, as far as they differ from those of others.

@@ -1,5 +1,4 @@
 // Reads the JSON that docs/program-format.md describes.
-#include "JsonFacts.h"
 #include "JsonHead.h"
 #include "JsonRows.h"
 
@@ -10,8 +9,7 @@ namespace {
 class ProgramReader : JsonHead {
 public:
   explicit ProgramReader(ImportContext &context)
-      : JsonHead(context), rows(json, context.options.maxActions, program),
-        facts(json, context.options.maxActions, program) {}
+      : JsonHead(context), rows(json, context.options.maxActions, program) {}
 
   /// Nothing, too, where the file is `forAll` values of a parameter.
   std::optional<Program> read(bool &isFamily) {
@@ -23,6 +21,7 @@ public:
 #define HEAD_JSON(Item, Json, Need, Of) HEAD_ROWS(Item, Json, Need)
 #define HEAD_ROWS(Item, Json, Need)                                            \
   {Json, [&] { read##Item(Json); }, Need == Optional},
+#define HEAD_DERIVED(Item, Json) {Json, [&] { keepDerived(Json); }, true},
 #include "ppcc/IR/Head.def"
                             },
                             "families");
@@ -44,17 +43,12 @@ private:
     if (isGood())
       rows.readLoops();
   }
-  void readWaits(StringRef) {
-    if (isGood())
-      facts.readWaits(rows.hadLoops());
-  }
-  void readPeakActivations(StringRef) {
-    if (isGood())
-      facts.readPeakActivations();
+  void keepDerived(StringRef key) {
+    json.skip();
+    context.derived.emplace_back(key, json.last());
   }
 
   JsonRows rows;
-  JsonFacts facts;
 };
 
 } // namespace

@@ -66,15 +66,12 @@ public:
     });
     if (ranks != 0 && ranks != program.ranksBegun())
       json.wrong("loops", "a list for each rank");
-    hasLoops = !program.loops().empty();
-    if (!hasLoops || !json.isGood())
+    if (program.loops().empty() || !json.isGood())
       return;
     if (unrolledSize(program) > maxActions)
       return json.tooMany(maxActions, "actions");
     program = unrolled(program);
   }
-  /// Whether the file has the program with loops.
-  bool hadLoops() const { return hasLoops; }
 
 private:
   template <diag::Id id, class... Args>
@@ -241,7 +238,6 @@ private:
 
   uint32_t nextGroup = 0;
   int64_t group = -1; ///< Of the row before.
-  bool hasLoops = false;
 
   // The line of the last row that got a place of its own.
   CellSites cellSites;

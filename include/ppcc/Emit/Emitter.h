@@ -113,6 +113,10 @@ void putUnits(JsonFields &fields, const Units &units);
 /// docs/every-m.md.
 void emitFamilies(const proof::ParametricProgram &families, raw_ostream &out);
 
+/// The value in JSON of a key that Head.def calls derived. `program` is right,
+/// and has no loops. O(actions).
+std::string derivedJson(const Program &program, StringRef key);
+
 /// All formats, as in Emitters.def.
 ArrayRef<Emitter> emitters();
 

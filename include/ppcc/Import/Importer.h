@@ -28,6 +28,8 @@ struct ImportContext {
   std::vector<std::string> transports{};
   bool listsConnections = false; ///< In the order in which they are opened.
   bool isInstance = false;       ///< Of programs for all values of a parameter.
+  /// What the file says of keys that follow from the others, in JSON.
+  std::vector<std::pair<StringRef, StringRef>> derived{};
 };
 
 /// A row of the table of formats.
