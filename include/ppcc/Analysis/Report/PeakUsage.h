@@ -11,8 +11,8 @@ struct PeakUsage {
   struct EdgeBuffers {
     PipeId pipe;
     StageId from, to;
-    uint8_t slotBit = 0;
-    uint32_t peak = 0; ///< Not 0.
+    uint8_t slotBit;
+    uint32_t peak; ///< Not 0.
     bool operator==(const EdgeBuffers &) const = default;
   };
 
