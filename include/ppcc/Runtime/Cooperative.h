@@ -91,15 +91,13 @@ public:
       agree(programs);
     for (Runner &runner : runners)
       runner.link();
-    hasRun = false;
   }
 
   /// Runs all ranks. Throws as soon as no rank can go on, with what each waits
   /// for.
   std::vector<Stats> step() {
-    if (std::exchange(hasRun, true))
-      for (Runner &runner : runners)
-        runner.rewind();
+    for (Runner &runner : runners)
+      runner.rewind();
     // In rounds, until one passes in which nobody does what others wait for.
     uint64_t before;
     do {
@@ -138,7 +136,6 @@ private:
   Options options;
   std::deque<typename Network::Endpoint> endpoints;
   std::deque<Runner> runners;
-  bool hasRun = false;
 };
 
 /// Runs all ranks in this thread once; `stages` holds the stage of each. Throws

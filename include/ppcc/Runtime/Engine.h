@@ -31,7 +31,6 @@ public:
   /// where the digest of the program is known.
   void link(const Program &program, const std::string &digest = "") {
     notifyPeersOnError([&] {
-      hasRun = false;
       runner.emplace(program, rank, stage, endpoint, options);
       runner->agree(digest.empty() ? digestOf(program) : digest);
       runner->link();
@@ -44,8 +43,7 @@ public:
     if (!runner)
       throw Error("the session has no program: the last run or link failed");
     return notifyPeersOnError([&] {
-      if (std::exchange(hasRun, true))
-        runner->rewind();
+      runner->rewind();
       while (runner->step() != Runner::Progress::Done)
         ;
       runner->finish();
@@ -83,7 +81,6 @@ private:
   E &endpoint;
   Options options;
   std::optional<Runner> runner;
-  bool hasRun = false;
 };
 
 /// Runs the program of a rank once.
