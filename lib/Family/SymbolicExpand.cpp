@@ -235,8 +235,7 @@ private:
     State wanted = moved(before, change, {1, 0, 1});
     std::vector<PendingEntry> segment;
     if (!grown.empty()) {
-      if (state.queue.size() != queued + 1 + grown.size() ||
-          state.queue[queued].segment != noSegment)
+      if (state.queue.size() != queued + 1 + grown.size())
         stop(Kind::Undecided, stmt->range,
              "one loop both adds to the deferred actions and runs them");
       segment.assign(state.queue.begin() + queued + 1, state.queue.end());

@@ -255,16 +255,16 @@ private:
     tailHashes[m] = tailHash(*program);
     static const Transport none;
     auto policy = compiler.policyFor(*program, quiet.diags);
-    bool dataOnly = policy->transports.empty() || request.dataOnly;
     Program bare;
-    if (dataOnly && program->firstMessage()) {
+    bool isBare = request.dataOnly && program->firstMessage();
+    if (isBare) {
       CapturedDiagnostics other;
       if (auto again = compiler.compile(m, false, other))
         bare = std::move(*again);
     }
-    const Program &run = dataOnly && program->firstMessage() ? bare : *program;
+    const Program &run = isBare ? bare : *program;
     const TimedRun *timing = Analyses(run).timedRun(
-        dataOnly ? none : policy->transports.front(), quiet.diags);
+        request.dataOnly ? none : policy->transports.front(), quiet.diags);
     std::optional<Formula> makespan;
     if (timing)
       makespan =
