@@ -198,10 +198,10 @@ for line in open(sys.argv[1], encoding="utf-8"):
     else:
         name, *rest = words
         params = {"textDocument": {"uri": f"file:///{name}"}, "newName": "renamed"}
+        params["range"] = {"start": {"line": 0, "character": 0}, "end": {"line": 10**6, "character": 0}}
         if rest:
             params["position"] = position(name, *rest)
-        else:
-            params["range"] = {"start": {"line": 0, "character": 0}, "end": {"line": 10**6, "character": 0}}
+            params["range"] = dict.fromkeys(["start", "end"], params["position"])
         result = send(command, params, True)
         print(command.split("/")[1], json.dumps(result))
 print("shutdown", send("shutdown", None, True))
