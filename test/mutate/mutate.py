@@ -17,6 +17,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -36,6 +37,9 @@ OPERATORS = {
 }
 OPERATIONS = {Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR, Kind.CALL_EXPR}
 STATEMENTS = OPERATIONS | {Kind.UNARY_OPERATOR, Kind.UNEXPOSED_EXPR, Kind.BREAK_STMT, Kind.CONTINUE_STMT}
+VARIABLES = {Kind.VAR_DECL, Kind.FIELD_DECL, Kind.PARM_DECL}
+DECLARATIONS = VARIABLES | {Kind.FUNCTION_DECL, Kind.CXX_METHOD, Kind.FUNCTION_TEMPLATE}
+CONSTANTS = {Kind.STATIC_ASSERT, Kind.ENUM_CONSTANT_DECL, Kind.TEMPLATE_NON_TYPE_PARAMETER}
 CORE = ["bin/ppcc", "bin/ppcc-opt", "bin/ppcc-check-proof", "ppcc-unit", "ppcc_native"]
 HEADER = pathlib.Path(__file__).with_name("Mutant.h")
 INCLUDE = f'#include "{HEADER}"\n#line 1\n'.encode()
@@ -79,7 +83,20 @@ def find_mutants(path, text, unit):
         begin, end = extent(cursor)
         found[begin, end, after] = Mutant(path, cursor.extent.start.line, begin, end, written(cursor), after, is_statement)
 
+    def is_constant(cursor, parent):
+        """The compiler evaluates it: no process can reach a mutant in it."""
+        if cursor.kind in CONSTANTS or parent.kind == Kind.DECL_REF_EXPR or text[:extent(cursor)[0]].endswith(b"if constexpr ("):
+            return True
+        begin, end = extent(parent)
+        name = parent.location.offset
+        # An argument of a template, in the type before a name.
+        in_type = parent.kind in DECLARATIONS and begin < name <= end and extent(cursor)[0] < name
+        words = text[extent(cursor)[0]:cursor.location.offset].split()
+        return in_type or (cursor.kind in DECLARATIONS and (b"constexpr" in words and cursor.kind in VARIABLES or b"consteval" in words))
+
     def visit(cursor, parent):
+        if is_constant(cursor, parent):
+            return
         children = list(cursor.get_children())
         if cursor.kind in OPERATIONS and len(children) >= 2:
             left, right = children[0], children[-1]
@@ -90,7 +107,7 @@ def find_mutants(path, text, unit):
             add(cursor, str(int(written(cursor)) + 1))
         elif cursor.kind == Kind.CXX_BOOL_LITERAL_EXPR:
             add(cursor, "true" if written(cursor) == "false" else "false")
-        elif cursor.kind in (Kind.IF_STMT, Kind.WHILE_STMT) and children[0].kind.is_expression():
+        elif cursor.kind in (Kind.IF_STMT, Kind.WHILE_STMT) and children[0].kind.is_expression() and not is_constant(children[0], cursor):
             add(children[0], f"!bool({written(children[0])})")
         elif cursor.kind == Kind.COMPOUND_STMT:
             for child in children:
@@ -247,14 +264,19 @@ class Suite:
             test.suite.exec_root = str(self.folder)
 
     def run(self, name, seconds, **environment):
-        """What lit says of a test, and how long it takes."""
+        """What lit says of a test, how long it takes, and how long processors work."""
         test = self.tests[name]
         saved, test.config.environment = test.config.environment, test.config.environment | environment
         self.config.maxIndividualTestTime = seconds
-        begin = time.monotonic()
+        begin, worked = time.monotonic(), work_of_children()
         code = lit.worker._execute(test, self.config).code.name
         test.config.environment = saved
-        return code, time.monotonic() - begin
+        return code, time.monotonic() - begin, work_of_children() - worked
+
+
+def work_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 suite = None  # Of a process of the pool.
@@ -270,14 +292,13 @@ def reach(name, count):
     flags = suite.folder / "reached"
     flags.parent.mkdir(parents=True, exist_ok=True)
     flags.write_bytes(bytes(count))
-    code, seconds = suite.run(name, 1200, PPCC_REACHED=str(flags))
-    return name, code, seconds, {number for number, byte in enumerate(flags.read_bytes()) if byte}
+    return name, *suite.run(name, 1200, PPCC_REACHED=str(flags)), {number for number, byte in enumerate(flags.read_bytes()) if byte}
 
 
 def judge(mutant, tests):
     """What became of the mutant."""
     for seconds, name in sorted(tests):
-        code, _ = suite.run(name, int(10 + 4 * seconds), PPCC_MUTANT=str(mutant.number))
+        code, *_ = suite.run(name, int(10 + 4 * seconds), PPCC_MUTANT=str(mutant.number))
         if code != "PASS":
             return mutant, "killed", f" by {name} ({code})"
     return mutant, "survived" if tests else "not reached", f" ({len(tests)} tests)" if tests else ""
@@ -292,7 +313,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="which mutants")
     parser.add_argument("--count", type=int, default=20, help="how many")
     parser.add_argument("--filter", default="", help="a regular expression for the names of tests")
-    parser.add_argument("--longest", type=float, default=20, help="tests that take more seconds are left out")
+    parser.add_argument("--longest", type=float, default=20, help="tests that take more seconds of processor time are left out")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests at a time")
     options = parser.parse_args()
     root = options.root.resolve()
@@ -308,9 +329,9 @@ def main():
     print(f"{len(mutants)} mutants", flush=True)
     with multiprocessing.Pool(options.jobs, start_worker, (workshop.build, workshop.work, options.filter)) as pool:
         reached, names = collections.defaultdict(list), Suite(workshop.build, workshop.work, options.filter).tests
-        for name, code, seconds, numbers in pool.imap_unordered(functools.partial(reach, count=options.count), names):
-            if code != "PASS" or seconds > options.longest:
-                print(f"left out: {name} ({code}, {seconds:.0f} s)", flush=True)
+        for name, code, seconds, work, numbers in pool.imap_unordered(functools.partial(reach, count=options.count), names):
+            if code != "PASS" or work > options.longest:
+                print(f"left out: {name} ({code}, {work:.0f} s)", flush=True)
                 continue
             for number in numbers:
                 reached[number].append((seconds, name))
