@@ -1,6 +1,6 @@
 """The best order of actions for measured costs: library schedules and what synthesis finds, within a memory limit.
 
-An order is rated by its simulated makespan with the medians of all costs, times what the measured spread adds to it on average.
+An order is rated by the mean makespan of the runs that the compiler simulates with the measured jitter.
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ from ._profile import Profile
 from ._program import Program
 from ._report import Report
 from ._run import Costs
-from ._spread import Spread
 from ._sweep import LIMIT_TOO_SMALL, limited_costs
 
 COMPUTES = {"F", "B", "I", "W"}
 MIN_GAIN = 0.01
 """An order must be predicted to save this share of the step, to be tried."""
-MAX_MAKESPAN = 1.25
-"""Orders whose makespan is longer than the shortest by this factor are not rated by spread."""
 MAX_TRIES = 3
 MAX_LIMIT = 10**12
 """The largest memory limit of the compiler."""
@@ -41,9 +38,9 @@ class TunedOrder:
     """The name of the schedule in the library, `synthesized`, or `given`, the program that the Runtime had. If layers have moved, also
     `moved`, the order with which they were chosen."""
     expected: float | None
-    """The expected step; None for orders that do not fit or have a long makespan."""
+    """The expected step; None for orders that do not fit."""
     makespan: float
-    """The simulated makespan with the medians of all costs."""
+    """The simulated makespan with the means of all costs."""
     memory: float
     """The largest amount of memory of any rank, in bytes."""
     fits: bool
@@ -99,7 +96,8 @@ class Chooser:
             return text
         assert self.restored is not None
         document = json.loads(text)
-        document["cost"]["R"] = document["cost"]["F"]
+        for item in ("cost", "jitter"):
+            document[item]["R"] = document[item]["F"]
         document["memory"]["R"] = [size for _, size in sorted(self.restored.items())]
         return json.dumps(document)
 
@@ -127,18 +125,16 @@ class Chooser:
                     programs[f"{name}, recomputing" if recomputes else name] = program if recomputes else self.compile(found.text)
         if not bounds:
             raise UsageError("; ".join(remarks))
-        spread = Spread(self.profile)
         costs, limited = ({name: files["R" in compute_kinds(program)][place] for name, program in programs.items()} for place in (0, 1))
         reports = {name: program.simulate(costs[name], transport=self.transports[0]) for name, program in programs.items()}
         base_name = next(iter(candidates))
-        fitting = {name: report.makespan for name, report in reports.items() if report.peak_memory <= limit}
-        rated = {name for name, makespan in fitting.items() if makespan <= MAX_MAKESPAN * min(fitting.values())} | {base_name}
-        expected = {name: spread.of(programs[name]) * reports[name].makespan + overhead for name in rated}
+        fitting = {name for name, report in reports.items() if report.peak_memory <= limit}
+        expected = {name: reports[name].jitter_mean + overhead for name in fitting | {base_name}}
         orders = [
             TunedOrder(name, expected.get(name), report.makespan, _whole(report.peak_memory), name in fitting) for name, report in reports.items()
         ]
         base = orders[0]
-        orders.sort(key=lambda order: (not order.fits, order.name not in rated, order.expected or order.makespan))
+        orders.sort(key=lambda order: (not order.fits, order.expected or order.makespan))
         slowest = (1 - min_gain) * expected[base.name] if base.fits else math.inf
         better = [order for order in orders if order.fits and expected.get(order.name, math.inf) < slowest][:MAX_TRIES]
         tries = [(order, programs[order.name].json) for order in better]
@@ -173,10 +169,14 @@ class Chooser:
 
     def peak_memory(self, program: Program) -> float:
         """The memory that a program takes on the rank that holds most, in bytes."""
+        return _whole(self.simulate(program).peak_memory)
+
+    def simulate(self, program: Program) -> Report:
+        """A run of a program that does not recompute, with these costs."""
         with tempfile.TemporaryDirectory() as folder:
             costs = Path(folder) / "costs.json"
             costs.write_text(self.profile.costs())
-            return _whole(without_costs(program).simulate(costs, transport=self.transports[0]).peak_memory)
+            return without_costs(program).simulate(costs, transport=self.transports[0])
 
     def _library(self, costs: Path) -> Iterator[tuple[str, Program]]:
         """The orders of the library for this placement, of F, B, I and W."""

@@ -149,7 +149,9 @@ class Profile:
         self.memory: dict[str, dict[int, int]] = {}
         """In bytes, by stage: what each of some kinds takes, and `static`. Traces have none."""
         self.digits: int | None = None
-        """To so many significant digits medians are rounded."""
+        """To so many significant digits times are rounded."""
+        self.has_jitter = False
+        """Whether costs are means, with how much times differ from them, rather than medians."""
         self.limit: float | None = None
 
     def add(self, event: Event) -> None:
@@ -226,13 +228,22 @@ class Profile:
     def num_stages(self) -> int:
         return 1 + max(max(stages) for stages in self.times.values())
 
-    def medians(self, kind: str) -> list[str]:
-        return [self.median(times) for _, times in sorted(self.times[kind].items())]
-
     def median(self, times: list[Decimal]) -> str:
+        return self._text(statistics.median(times) / self.unit)
+
+    def typical(self, times: list[Decimal]) -> str:
+        """The median, or with jitter the mean."""
+        return self._text(statistics.mean(times) / self.unit) if self.has_jitter else self.median(times)
+
+    def jitter(self) -> dict[str, list[float]]:
+        """By kind and stage: the standard deviation of times, as a share of their mean. Empty if costs are medians."""
+        if not self.has_jitter:
+            return {}
+        return {kind: [_deviation(times) for _, times in sorted(self.times[kind].items())] for kind in self.kinds()}
+
+    def _text(self, time: Decimal) -> str:
         """In the unit of the costs, which have nine decimals."""
-        median = statistics.median(times) / self.unit
-        text = f"{median if self.digits is None else Decimal(f'{median:.{self.digits - 1}e}'):.9f}"
+        text = f"{time if self.digits is None else Decimal(f'{time:.{self.digits - 1}e}'):.9f}"
         return text.rstrip("0").rstrip(".")
 
     def kinds(self) -> list[str]:
@@ -240,39 +251,37 @@ class Profile:
         return sorted(self.times, key=lambda kind: ("FBIW".find(kind) % 5, kind))
 
     def costs(self) -> str:
-        rows = [
-            f'    "{kind}": ' + (f"[{', '.join(self.medians(kind))}]" if self.stage_group else self.medians(kind)[0])
-            for kind in self.kinds()
-        ]
+        rows = []
+        for kind in self.kinds():
+            times = [self.typical(times) for _, times in sorted(self.times[kind].items())]
+            rows.append(f'    "{kind}": ' + (f"[{', '.join(times)}]" if self.stage_group else times[0]))
         latencies = self.latencies()
         latency = f',\n  "latency": [{", ".join(latencies)}]' if latencies else ""
         by_stage = {name: [amounts[stage] for stage in sorted(amounts)] for name, amounts in self.memory.items()}
         static = f',\n  "static": {by_stage.pop("static")}' if "static" in by_stage else ""
         memory = f',\n  "memory": {json.dumps(by_stage)}' if by_stage else ""
-        return '{\n  "cost": {\n' + ",\n".join(rows) + "\n  }" + latency + memory + static + "\n}\n"
+        jitter = f',\n  "jitter": {json.dumps(self.jitter())}' if self.has_jitter else ""
+        return '{\n  "cost": {\n' + ",\n".join(rows) + "\n  }" + latency + memory + static + jitter + "\n}\n"
 
     def model(self) -> str:
         """Each stage that was measured is a layer, so that others can be cut from them."""
         units = f"  units {self.unit_name}{', bytes' if self.memory else ''};"
-        lines = ["// What was measured, by the medians.", "model measured() {", units]
+        by = "means, and how much they vary" if self.has_jitter else "medians"
+        lines = [f"// What was measured, by the {by}.", "model measured() {", units]
         for stage in range(self.num_stages()):
             costs = " ".join(
-                f"cost {kind} = {self.median(self.times[kind][stage])};" for kind in self.kinds() if stage in self.times[kind]
+                f"cost {kind} = {self.typical(self.times[kind][stage])};" for kind in self.kinds() if stage in self.times[kind]
             )
             for name, amounts in self.memory.items():
                 costs += f" {name if name == 'static' else f'memory {name}'} = {amounts[stage]};"
             lines.append(f"  layer stage_{stage} {{ {costs} }}" if self.stage_group else f"  {costs}")
         if self.stage_group:
             lines.append(f"  layers {', '.join(f'stage_{stage}' for stage in range(self.num_stages()))};")
+            lines += [f"  jitter {kind} stage s = {_by_stage(shares)};" for kind, shares in self.jitter().items()]
         lines.append("}")
         cluster = []
         if latencies := self.latencies():
-            parts = [
-                f"s < {stage + 1} ? {latency} : "
-                for stage, (latency, after) in enumerate(zip(latencies, latencies[1:], strict=False))
-                if latency != after
-            ]
-            cluster.append(f"  latency stage s = {''.join(parts)}{latencies[-1]};")
+            cluster.append(f"  latency stage s = {_by_stage(latencies)};")
         if self.limit is not None:
             cluster.append(f"  limit = {self.limit};")
         if cluster:
@@ -280,11 +289,27 @@ class Profile:
         return "\n".join(lines) + "\n"
 
 
+def _deviation(times: list[Decimal]) -> float:
+    """The compiler takes no more than 1."""
+    mean = statistics.mean(times)
+    return min(1.0, round(float(statistics.pstdev(times) / mean), 3)) if mean else 0.0
+
+
+def _by_stage(values: list[Any]) -> str:
+    """An expression of the language for the values of stages, whose number is `s`."""
+    parts = [
+        f"s < {stage + 1} ? {value} : "
+        for stage, (value, after) in enumerate(zip(values, values[1:], strict=False))
+        if value != after
+    ]
+    return f"{''.join(parts)}{values[-1]}"
+
+
 def new_profile() -> Profile:
-    """A profile for events named as actions are, in milliseconds, with four digits: figures of runs, such as why a bound holds, then are short."""
+    """A profile for events named as actions are, in milliseconds, with jitter and four digits: figures of runs, such as why a bound holds, then are short."""
     options = parser().parse_args(["-"])
     profile = Profile(options, re.compile(options.match), {})
-    profile.digits = 4
+    profile.digits, profile.has_jitter = 4, True
     return profile
 
 

@@ -140,6 +140,16 @@ class Report:
     """The whole report, as `--emit=report-json` writes it."""
 
     @property
+    def jitter_mean(self) -> float:
+        """The mean makespan of runs whose times differ as `jitter` says (docs/reports.md#jitter); without jitter the makespan."""
+        return float(self.document.get("jitter_mean", self.makespan))
+
+    @property
+    def jitter_p95(self) -> float:
+        """What 95 % of the makespans of these runs do not exceed."""
+        return float(self.document.get("jitter_p95", self.makespan))
+
+    @property
     def time_unit(self) -> str | None:
         """`s`, `ms` or `us`; None if neither model nor cluster says it."""
         return self.document.get("time_unit")

@@ -168,7 +168,7 @@ def read_traces(
         raise ValueError(f"--groups: `{match}` has {pattern.groups} groups")
     options = profile_parser().parse_args(["-", "--groups", groups])
     profile = Profile(options, pattern, dict(kinds or {}))
-    profile.digits = 4
+    profile.digits, profile.has_jitter = 4, True
     files = {path: list(events_of(path)) for path in paths}
     if any(event.category == GPU and pattern.search(event.name) for events in files.values() for event in events):
         files = {path: [event for event in events if event.category == GPU] for path, events in files.items()}

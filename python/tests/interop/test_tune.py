@@ -17,9 +17,9 @@ import ppcc.tune
 import pytest
 import torch
 import torch.distributed as dist
-from ppcc import _spread
 from ppcc._choose import Chooser
 from ppcc._profile import Event, Profile, new_profile
+from ppcc._report import Report
 from ppcc.torch import Runtime, UsageError, _linked, _measure, _tuning, tune
 from ppcc.torch._tune import RuntimeJob
 from torch import Tensor, nn
@@ -306,21 +306,31 @@ def profile_of(stages: int, times: Callable[[str, int], list[float]]) -> Profile
 LENGTHS = {"F": 3, "B": 7, "I": 4, "W": 2}
 
 
-@pytest.mark.parametrize("name", ["gpipe", "one_f_one_b", "zb_h1", "zb_h2", "interleaved_1f1b", "hanayo", "zero_bubble_v", "v_half"])
-def test_runs_of_medians_are_simulated(name: str, tmp_path: Path) -> None:
-    program = ppcc.compile(name, P=4, M=8)
-    profile = profile_of(program.pipes[0].num_stages, lambda kind, stage: [LENGTHS[kind] + stage])
-    (tmp_path / "costs.json").write_text(profile.costs())
-    spread = _spread.Spread(profile)
-    assert spread.makespans(program)[-1] == program.simulate(tmp_path / "costs.json").bound
-    assert abs(spread.of(program) - 1) < 1e-12
-
-
-def test_what_varies_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jitter_is_measured(tmp_path: Path) -> None:
     """Of two ranks that wait for each other one is late, so that both are later than on average."""
     program = ppcc.compile("one_f_one_b", P=4, M=8)
-    varying = profile_of(4, lambda kind, stage: [LENGTHS[kind] - 2, LENGTHS[kind], LENGTHS[kind] + 2])
-    assert 1.05 < _spread.Spread(varying).of(program) < 1.5
+
+    def simulate(profile: Profile) -> Report:
+        (tmp_path / "costs.json").write_text(profile.costs())
+        (tmp_path / "measured.pp").write_text(profile.model())
+        report = program.simulate(tmp_path / "costs.json")
+        told = ppcc.compile("one_f_one_b", P=4, M=8, model=tmp_path / "measured.pp").simulate()
+        assert (told.makespan, told.jitter_mean, told.jitter_p95) == (report.makespan, report.jitter_mean, report.jitter_p95)
+        return report
+
+    constant = simulate(profile_of(4, lambda kind, stage: [LENGTHS[kind] + stage]))
+    assert constant.jitter_mean == constant.makespan == constant.jitter_p95
+    varying = simulate(profile_of(4, lambda kind, stage: [LENGTHS[kind] + stage - 2, LENGTHS[kind] + stage + 2]))
+    assert varying.makespan == constant.makespan and 1.02 < varying.jitter_mean / varying.makespan < 1.5
+    assert varying.jitter_p95 > varying.jitter_mean
+    skewed = profile_of(1, lambda kind, stage: [1, 1, 7])  # The mean is 3, the deviation 2.83.
+    assert json.loads(skewed.costs())["cost"]["F"] == [3] and skewed.jitter()["F"] == [0.943]
+    assert "cost F = 3;" in skewed.model() and "jitter F stage s = 0.943;" in skewed.model()
+    assert profile_of(1, lambda kind, stage: [0] * 9 + [9]).jitter()["F"] == [1.0]  # The most that the compiler takes.
+    assert profile_of(1, lambda kind, stage: [0]).jitter()["F"] == [0.0]
+
+
+def test_a_difference_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     tuning = _tuning.Tuning.__new__(_tuning.Tuning)
     tuning.base_name = "given"
     tuning.profile = profile_of(2, lambda kind, stage: [1, 1, 9] if (kind, stage) == ("F", 1) else [2])

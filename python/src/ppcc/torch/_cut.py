@@ -83,7 +83,7 @@ class LayerCosts:
 
     def __post_init__(self) -> None:
         self.kinds = [kind for kind in "FBIW" if all(kind in layer.times for layer in self.layers)]
-        measured = {kind: [float(self.profile.median(times)) for _, times in sorted(stages.items())] for kind, stages in self.profile.times.items()}
+        measured = {kind: [float(self.profile.typical(times)) for _, times in sorted(stages.items())] for kind, stages in self.profile.times.items()}
         stages = range(len(self.given))
         self._scale = {kind: [1.0] * len(self.given) for kind in self.kinds}
         self._rest = {kind: [0.0] * len(self.given) for kind in self.kinds}

@@ -18,7 +18,6 @@ from .._choose import MIN_GAIN, compute_kinds
 from .._compiler import SynthesisResult
 from .._profile import new_profile
 from .._program import Program
-from .._spread import Spread
 from ._cut import LayerCosts, Placement, find_layout, layout_of
 from ._errors import UsageError
 from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers, measure_layers, static_bytes
@@ -310,5 +309,6 @@ class _LayerTuning(Tuning):
                 layout, best, name = there, found, other.name
         if best is None or (name == "given" and layout == self.layout) or (stays is not None and best.makespan > (1 - MIN_GAIN) * stays.makespan):
             return None
-        predicted = best.makespan * Spread(self.profile).of(self.given) + median(self.overheads)
+        report = self.chooser.simulate(self.given)
+        predicted = best.makespan * report.jitter_mean / report.makespan + median(self.overheads)
         return layout, self.chooser.compile(best.text).json, predicted, name

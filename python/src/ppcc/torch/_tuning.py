@@ -1,9 +1,9 @@
 """The loop of tune(), for all runtimes: finds the order of actions with the shortest step, from measured costs (docs/tuning.md).
 
 1. Run some steps of the given program, and of one with the other kind of backward (B, or I and W) if the stages allow it.
-2. Fit costs: medians by kind and stage, the latency of edges, memory.
-3. On rank 0, simulate the orders of the library for this placement, and those that synthesis finds. An order is rated by its simulated
-   makespan, multiplied by what measured spread adds to it on average.
+2. Fit costs: means and jitter by kind and stage, the latency of edges, memory.
+3. On rank 0, simulate the orders of the library for this placement, and those that synthesis finds. An order is rated by the
+   mean makespan of runs that the compiler simulates with the measured jitter.
 4. Run the best in turns with the given program, and keep the faster.
 
 The loop runs no step itself. It is a generator: it yields who is to observe the next step, and is sent how long that took. So
