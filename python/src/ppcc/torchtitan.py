@@ -5,10 +5,9 @@ Import this module explicitly, since it needs torchtitan.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from torchtitan.distributed import pipeline_parallel
 
@@ -16,8 +15,8 @@ from ._program import Program
 from .torch._check import replaced
 from .torch._errors import UsageError
 from .torch._interop import load_torch_runtime
+from .torch._tune_options import TuneKeywords, TuneOptions, with_tune_options
 from .torch._tune_pytorch import TunedSchedule
-from .torch._tuning import Options
 from .torch._unsupported_stages import check_slices
 
 __all__ = ["configure", "pipelining_fn", "tune"]
@@ -47,17 +46,8 @@ def configure(config: Any, program: Program) -> None:
     _configure(config, program, None)
 
 
-def tune(
-    config: Any,
-    program: Program,
-    *,
-    memory_limit: int | None = None,
-    steps: int = 3,
-    effort: int = 20,
-    state_per_weight: float = 0.0,
-    output: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
-) -> None:
+@with_tune_options
+def tune(config: Any, program: Program, **options: Unpack[TuneKeywords]) -> None:
     """Set up a `Trainer.Config` to run a program, as `configure` does, and to find a faster order in the first steps of training.
 
     They are steps of the training, whose gradients are right under every order: none is run beside them, and none is lost. All ranks measure at most
@@ -66,13 +56,7 @@ def tune(
     Args:
         config: The config, which is changed.
         program: The program that runs first, such as 1F1B. It has the placement and the number of microbatches of all others.
-        memory_limit: The memory that each rank may hold, in bytes: weights, gradients, optimizer state, buffers and activations. By
-            default as much as the rank that holds most under the first program.
-        steps: How many steps are measured at a time.
-        effort: How many millions of actions each search may simulate.
-        state_per_weight: How many bytes of optimizer state there are for each byte of a weight that is trained.
-        output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`.
-        cache: A folder for results. If it has the one of this job, all ranks use it from the first step on.
+        **options: See `ppcc.torch.TuneOptions`.
 
     Raises:
         UsageError: The config or torchtitan does not fit the program, or an argument is out of range. The Trainer raises it for programs and stages
@@ -88,10 +72,10 @@ def tune(
                 ppcc.torchtitan.tune(config, ppcc.compile("one_f_one_b", P=4, M=8), output="tuned")
                 return config
     """
-    _configure(config, program, Options(memory_limit, steps, effort, state_per_weight, output, cache))
+    _configure(config, program, TuneOptions(**options))
 
 
-def _configure(config: Any, program: Program, tuning: Options | None) -> None:
+def _configure(config: Any, program: Program, tuning: TuneOptions | None) -> None:
     config.model_spec.pipelining_fn = _pipelining_fn(program, config.model_spec.pipelining_fn, tuning)
     _check_batch(program, config.training.local_batch_size, config.parallelism.pipeline_parallel_microbatch_size)
     config.parallelism.pipeline_parallel_degree = program.num_ranks
@@ -128,7 +112,7 @@ def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.
     return _pipelining_fn(program, own, None)
 
 
-def _pipelining_fn(program: Program, own: Callable[..., Any], tuning: Options | None) -> Callable[..., Any]:
+def _pipelining_fn(program: Program, own: Callable[..., Any], tuning: TuneOptions | None) -> Callable[..., Any]:
     if len(program.pipes) != 1:
         raise UsageError(f"torchtitan has one pipe, the program {len(program.pipes)}")
     check_slices(program, "torchtitan")

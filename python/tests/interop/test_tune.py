@@ -20,7 +20,7 @@ import torch.distributed as dist
 from ppcc._choose import Chooser
 from ppcc._profile import Event, Profile, new_profile
 from ppcc._report import Report
-from ppcc.torch import Runtime, UsageError, _linked, _measure, _tuning, tune
+from ppcc.torch import Runtime, TuneOptions, UsageError, _linked, _measure, _tuning, tune
 from ppcc.torch._tune import RuntimeJob
 from torch import Tensor, nn
 
@@ -238,7 +238,7 @@ def run_measured(rank: int, text: str) -> None:
     runtime.step(batch, target=target)
     runtime.step_optimizer()
     runtime.optimizer.zero_grad()
-    tuning = _tuning.Tuning(RuntimeJob(runtime), _tuning.Options(steps=1))
+    tuning = _tuning.Tuning(RuntimeJob(runtime), TuneOptions(steps=1))
     for steps in (tuning._step(tuning.meter), tuning._measure()):
         runtime._observer = next(steps)
         runtime.step(batch, target=target, reduce_grads=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import time
 import warnings
@@ -12,11 +13,12 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-import ppcc
+import ppcc.torch
 import pytest
 import torch
 import torch.distributed as dist
-from ppcc.torch import UsageError
+from ppcc.torch import TuneOptions, UsageError
+from ppcc.torch._tune_options import TuneKeywords
 from torch import Tensor
 
 from . import spawn
@@ -228,3 +230,15 @@ def test_other_devices_are_refused() -> None:
     schedule: Any = SimpleNamespace(rank=0)
     with pytest.raises(UsageError, match="tune.. supports only stages on the CPU"):
         PyTorchJob(schedule, [SimpleNamespace(stage_index=0, device=torch.device("cuda"))], ppcc.compile("gpipe", P=1, M=2), fsdp=False)
+
+
+@megatron
+def test_all_runtimes_take_the_same_options() -> None:
+    wanted = {name: (one.default, one.annotation) for name, one in inspect.signature(TuneOptions).parameters.items()}
+    assert TuneKeywords.__annotations__.keys() == wanted.keys()
+    functions: list[Any] = [ppcc.torch.tune, importlib.import_module("ppcc.megatron").tune]
+    if importlib.util.find_spec("torchtitan") is not None:
+        functions.append(importlib.import_module("ppcc.torchtitan").tune)
+    for function in functions:
+        shown = inspect.signature(function).parameters
+        assert {name: (one.default, one.annotation) for name, one in shown.items() if name in wanted} == wanted

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import torch.distributed as dist
 from megatron.core import parallel_state
@@ -19,23 +18,16 @@ from ..torch._errors import UsageError
 from ..torch._groups import Groups
 from ..torch._layers import static_bytes
 from ..torch._measure import MemoryMeter, Observer
+from ..torch._tune_options import TuneKeywords, TuneOptions, with_tune_options
 from ..torch._tune_result import TuneResult
-from ..torch._tuning import Job, Options, Tuner, Tuning, check_program, raise_first
+from ..torch._tuning import Job, Tuner, Tuning, check_program, raise_first
 from ..torch._unsupported_stages import check_graph
 from ._forward_backward import ForwardBackward, _device, _key, _Plan
 from ._placement import Programs, install_run, unwrapped
 
 
-def tune(
-    programs: Programs | None = None,
-    *,
-    memory_limit: int | None = None,
-    steps: int = 3,
-    effort: int = 20,
-    state_per_weight: float = 0.0,
-    output: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
-) -> TunedForwardBackward:
+@with_tune_options
+def tune(programs: Programs | None = None, **options: Unpack[TuneKeywords]) -> TunedForwardBackward:
     """Make Megatron run a program, as `install` does, and let its first training steps find a faster order.
 
     They are steps of the training, whose gradients are right under every order: none is run beside them, and none is lost. All ranks measure at most
@@ -45,14 +37,8 @@ def tune(
     Args:
         programs: The program that runs first, or a function from a number of microbatches to it, as for `install`. It has the placement of all
             others. By default 1F1B, interleaved if ranks have several chunks.
-        memory_limit: The memory that each rank may hold, in bytes: weights, gradients, optimizer state, buffers and activations. By
-            default as much as the rank that holds most under the first program.
-        steps: How many steps are measured at a time.
-        effort: How many millions of actions each search may simulate.
-        state_per_weight: How many bytes of optimizer state there are for each byte of a weight that is trained.
-        output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`; of a second number of
-            microbatches in a folder inside of it, which has this number as its name.
-        cache: A folder for results. If it has the one of this job, all ranks use it from the first step on.
+        **options: See `ppcc.torch.TuneOptions`. Of a second number of microbatches the `output` is in a folder inside of it, which has this number as
+            its name.
 
     Returns:
         What runs the steps; its `results` are by number of microbatches.
@@ -66,9 +52,8 @@ def tune(
             ppcc.megatron.tune(memory_limit=60 * 2**30, output="tuned")
             pretrain(...)
     """
-    options = Options(memory_limit, steps, effort, state_per_weight, output, cache)
     programs = _first_program if programs is None else programs
-    run = TunedForwardBackward(programs, options)
+    run = TunedForwardBackward(programs, TuneOptions(**options))
     install_run(programs, run)
     return run
 
@@ -83,7 +68,7 @@ def _first_program(microbatches: int) -> Program:
 class TunedForwardBackward(ForwardBackward):
     """A `ForwardBackward` that tunes in the steps that Megatron trains. `tune` builds it."""
 
-    def __init__(self, programs: Programs, options: Options) -> None:
+    def __init__(self, programs: Programs, options: TuneOptions) -> None:
         super().__init__(programs)
         self._options = options
         self._tuners: dict[int, Tuner] = {}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._slice_cache import SliceCache, current_action
     from ._step import StepResult
     from ._tune import tune
+    from ._tune_options import TuneOptions
     from ._tune_result import TuneResult
 
 _NAMES = {
@@ -44,14 +45,15 @@ _NAMES = {
     "._slice_cache": ("SliceCache", "current_action"),
     "._step": ("StepResult",),
     "._tune": ("tune",),
+    "._tune_options": ("TuneOptions",),
     "._tune_result": ("TuneResult",),
 }
 """By module. Each is imported when a name of it is used first: parts of PyTorch are slow to import."""
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "CheckResult", "Checkpoint", "Drift", "Half", "Retuner", "Runtime", "SliceCache", "StepError", "StepResult", "TuneResult", "TunedOrder",
-    "UsageError", "check", "current_action", "interleave", "load_torch_runtime", "tune", "yield_to_other",
+    "CheckResult", "Checkpoint", "Drift", "Half", "Retuner", "Runtime", "SliceCache", "StepError", "StepResult", "TuneOptions", "TuneResult",
+    "TunedOrder", "UsageError", "check", "current_action", "interleave", "load_torch_runtime", "tune", "yield_to_other",
 ]  # fmt: skip
 
 _renamed = renamed_in_module(

@@ -24,8 +24,9 @@ from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers
 from ._measure import MemoryMeter
 from ._runtime import Runtime
 from ._shapes import fork_random
+from ._tune_options import TuneOptions
 from ._tune_result import TuneResult
-from ._tuning import Job, Options, Steps, Tuner, Tuning, check_program, from_rank_0, raise_first
+from ._tuning import Job, Steps, Tuner, Tuning, check_program, from_rank_0, raise_first
 
 
 def tune(
@@ -50,10 +51,7 @@ def tune(
     Args:
         runtime: The Runtime. Its program is the first candidate, and has the placement and the number of microbatches of all others.
         *args: The inputs of a step, as for `Runtime.step`.
-        memory_limit: The memory that each rank may hold, in bytes: weights, gradients, optimizer state, buffers and activations. By
-            default as much as the rank that holds most under the given program.
-        steps: How many steps are measured at a time.
-        effort: How many millions of actions each search may simulate.
+        memory_limit, steps, effort, state_per_weight, output, cache: See `TuneOptions`.
         layers: Whether layers may move between stages; then every stage is an `nn.Sequential`, or this gives the `nn.Sequential`,
             `nn.ModuleList` or `nn.ModuleDict` of its layers, by stage. Each layer takes and returns one tensor. Layers move with their
             values and attributes, and are other objects then: create the optimizer afterwards. Until `tune` returns, the ranks that they
@@ -62,11 +60,6 @@ def tune(
             Runtime may have other stages afterwards: `runtime.stages` has them. All ranks need the batch and the target.
         recompute: Whether stages may compute their activations again before the backward, where that makes the step shorter within the limit. Their
             forwards have to do the same when they are repeated.
-        state_per_weight: How many bytes of optimizer state there will be for each byte of a weight that is trained, such as 2 for Adam in the
-            type of the weights; for optimizers that the Runtime does not have, or that have not stepped yet.
-        output: A folder in which rank 0 writes `measured.pp`, `tuned.json` (the program), `report.txt` and `report.html`.
-        cache: A folder in which rank 0 keeps results by modules, shapes, program, options, processors and versions. If it has the one of
-            this job, all ranks use it without a step.
         **kwargs: Further arguments of `Runtime.step`, such as `target`.
 
     Returns:
@@ -85,12 +78,12 @@ def tune(
         >>> result.steps < 20
         True
     """
-    options = Options(memory_limit, steps, effort, state_per_weight, output, cache, recompute)
+    options = TuneOptions(memory_limit=memory_limit, steps=steps, effort=effort, state_per_weight=state_per_weight, output=output, cache=cache)
     with runtime._setup.groups.raise_on_all_ranks():
         check_supported(runtime, kwargs)
         containers = {} if layers is False else find_containers(runtime, layers)
         others = _other_placements(runtime, placements, layers, args, kwargs)
-    job, observer = RuntimeJob(runtime, (args, kwargs)), runtime._observer
+    job, observer = RuntimeJob(runtime, (args, kwargs), recomputes=recompute), runtime._observer
     state = _State(runtime)
     try:
         with fork_random(runtime._setup.device):
@@ -121,9 +114,9 @@ class RuntimeJob(Job):
 
     advice = "; say recompute=True if stages may compute their activations again"
 
-    def __init__(self, runtime: Runtime, inputs: Any = None) -> None:
+    def __init__(self, runtime: Runtime, inputs: Any = None, *, recomputes: bool = False) -> None:
         self.runtime, self.rank, self.groups = runtime, runtime.rank, runtime._setup.groups
-        self.inputs = inputs
+        self.inputs, self.recomputes = inputs, recomputes
 
     @property
     def program(self) -> Program:
@@ -190,7 +183,7 @@ class _State:
 class _LayerTuning(Tuning):
     """Also moves layers between stages before it chooses an order."""
 
-    def __init__(self, job: RuntimeJob, options: Options, containers: Mapping[int, Container], state: _State, others: Sequence[Placement]) -> None:
+    def __init__(self, job: RuntimeJob, options: TuneOptions, containers: Mapping[int, Container], state: _State, others: Sequence[Placement]) -> None:
         self.runtime, self.containers, self.state, self.others = job.runtime, containers, state, others
         self.given_stages = job.runtime._setup.stages
         self.placement = "given"

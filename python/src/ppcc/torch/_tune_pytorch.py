@@ -22,8 +22,9 @@ from ._groups import Groups
 from ._interop import check_torch_split, load_rows, make_runtime, prepare_stage
 from ._measure import MemoryMeter, Observer
 from ._stash import OffloadedTensors
+from ._tune_options import TuneOptions
 from ._tune_result import TuneResult
-from ._tuning import Job, Options, Tuner, Tuning, check_program, raise_first
+from ._tuning import Job, Tuner, Tuning, check_program, raise_first
 from ._unsupported_stages import ForwardRecord
 
 
@@ -31,11 +32,11 @@ class TunedSchedule(schedules._PipelineScheduleRuntime):
     """PyTorch's runtime, whose first training steps find a faster order."""
 
     _job: _Job
-    _options: Options
+    _options: TuneOptions
     _tuner: Tuner | None = None
 
     @staticmethod
-    def load(program: Program, stages: Sequence[Any], tuning: Options, *, fsdp: bool, **options: Any) -> TunedSchedule:
+    def load(program: Program, stages: Sequence[Any], tuning: TuneOptions, *, fsdp: bool, **options: Any) -> TunedSchedule:
         """As `load_torch_runtime`."""
         found: TunedSchedule = make_runtime(TunedSchedule, program, stages, fsdp=fsdp, **options)
         found._job, found._options = _Job(found, stages, program, fsdp), tuning

@@ -19,7 +19,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -37,31 +36,13 @@ from ._errors import UsageError
 from ._groups import Groups
 from ._measure import MemoryMeter, Observer, TimeRecorder, now
 from ._tune_cache import Cache, StaleError, cache_of
+from ._tune_options import TuneOptions
 from ._tune_result import TuneResult
 
 T = TypeVar("T")
 MAX_UNEXPLAINED = 0.05
 Steps = Generator[Observer, float, T]
 """Yields who observes the next step, and is sent how long the step took on this rank, in milliseconds."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What users ask of tune(); `ppcc.torch.tune` describes each."""
-
-    memory_limit: int | None = None
-    steps: int = 3
-    effort: int = 20
-    state_per_weight: float = 0.0
-    output: str | os.PathLike[str] | None = None
-    cache: str | os.PathLike[str] | None = None
-    recompute: bool = False
-
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise UsageError(f"steps is {self.steps}, but must be at least 1")
-        if self.state_per_weight < 0:
-            raise UsageError(f"state_per_weight is {self.state_per_weight}, but must not be negative")
 
 
 class Job(ABC):
@@ -74,6 +55,8 @@ class Job(ABC):
     """What steps are called with, on which results in the cache depend."""
     advice = ""
     """What to do if no order fits."""
+    recomputes = False
+    """Whether stages may compute their activations again."""
 
     @property
     @abstractmethod
@@ -143,7 +126,7 @@ def from_rank_0(job: Job, make: Callable[[], T]) -> T:
 class Tuning:
     """The state of one loop."""
 
-    def __init__(self, job: Job, options: Options) -> None:
+    def __init__(self, job: Job, options: TuneOptions) -> None:
         self.job, self.options, self.groups = job, options, job.groups
         self.given = job.program
         self.base, self.base_name = self.given, "given"
@@ -261,7 +244,7 @@ class Tuning:
 
     def _cache_options(self) -> dict[str, Any]:
         """On which options results depend."""
-        return {name: value for name, value in asdict(self.options).items() if name in ("memory_limit", "effort", "state_per_weight", "recompute")}
+        return {name: getattr(self.options, name) for name in ("memory_limit", "effort", "state_per_weight")} | {"recompute": self.job.recomputes}
 
     # The cache.
 
@@ -304,7 +287,7 @@ class Tuning:
             walls.append((yield from self._step(recorder)))
         static = self.job.static_memory(self.options.state_per_weight)
         spans = recorder.gather(self.groups, self.meter.kept | {"static": static}, self.profile)
-        if self.options.recompute:
+        if self.job.recomputes:
             self.restored = {stage: size for there in self.groups.all_gather(self.meter.restored) for stage, size in there.items()}
         self.overheads += [max(0.0, wall - span) for wall, span in zip(walls, spans, strict=True)]
         return walls
