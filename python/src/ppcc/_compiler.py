@@ -12,7 +12,7 @@ from typing import Any
 
 from ._deprecated import Renamed, renamed_arguments
 from ._program import Program, input_file
-from ._run import Costs, Value, compile_native, compile_options, cost_options, definitions, input_argument, option_argument, run
+from ._run import Costs, Value, compile_arguments, compile_native, cost_options, definitions, input_argument, option_argument, run, with_arguments_of
 from ._table import memory_text, time_text
 
 __all__ = ["ScheduleInfo", "compile", "compile_source", "decompile", "fmt", "load", "schedules", "synthesize", "version"]
@@ -53,27 +53,8 @@ def version() -> str:
     return run(["--version"]).split()[1]
 
 
-def compile(  # noqa: A001 - the word for it
-    schedule: str | os.PathLike[str],
-    /,
-    *,
-    params: Mapping[str, Value] | None = None,
-    name: str | None = None,
-    transport: str | Sequence[str] | None = None,
-    comm_order: str | None = None,
-    fuse: str | None = None,
-    prefetch: int | None = None,
-    preconnect: str | None = None,
-    model: str | os.PathLike[str] | None = None,
-    cluster: str | os.PathLike[str] | None = None,
-    layout: str | None = None,
-    costs: Costs | None = None,
-    rules: str | Sequence[str] | None = None,
-    rules_file: str | os.PathLike[str] | None = None,
-    max_actions: int | None = None,
-    for_all: str | None = None,
-    **more_params: Value,
-) -> Program:
+@with_arguments_of(compile_arguments)
+def compile(schedule: str | os.PathLike[str], /, **arguments: Any) -> Program:  # noqa: A001 - the word for it
     """Compile and verify a schedule. Warnings of the compiler become Python warnings.
 
     Args:
@@ -114,56 +95,16 @@ def compile(  # noqa: A001 - the word for it
         rank 0: 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1
         rank 1: 1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1
     """
-    options = compile_options(
-        name=name,
-        transport=transport,
-        comm_order=comm_order,
-        fuse=fuse,
-        prefetch=prefetch,
-        preconnect=preconnect,
-        model=model,
-        cluster=cluster,
-        layout=layout,
-        costs=costs,
-        rules=rules,
-        rules_file=rules_file,
-        max_actions=max_actions,
-    )
-    words = [input_argument(schedule), *definitions(params, more_params), *options]
-    if for_all is not None:
-        return Program.from_json(run([*words, f"--for={for_all}"]))
-    return Program.from_native(compile_native(words))
+    return _compile(input_argument(schedule), None, arguments)
 
 
-def compile_source(
-    source: str,
-    /,
-    *,
-    params: Mapping[str, Value] | None = None,
-    name: str | None = None,
-    transport: str | Sequence[str] | None = None,
-    comm_order: str | None = None,
-    fuse: str | None = None,
-    prefetch: int | None = None,
-    preconnect: str | None = None,
-    model: str | os.PathLike[str] | None = None,
-    cluster: str | os.PathLike[str] | None = None,
-    layout: str | None = None,
-    costs: Costs | None = None,
-    rules: str | Sequence[str] | None = None,
-    rules_file: str | os.PathLike[str] | None = None,
-    max_actions: int | None = None,
-    **more_params: Value,
-) -> Program:
+@with_arguments_of(compile_arguments)
+def compile_source(source: str, /, **arguments: Any) -> Program:
     """Compile and verify the text of a schedule. Diagnostics call the text `<stdin>`.
 
     Args:
         source: The text.
-        params: Parameters of the schedule, for names that are arguments of this function.
-        name: The schedule to compile if the text declares several.
-        **more_params: Parameters of the schedule.
-
-    All other arguments are those of `compile`.
+        **arguments: The arguments of `compile`.
 
     Returns:
         The verified program.
@@ -183,22 +124,14 @@ def compile_source(
         >>> ppcc.compile_source(source, M=2).num_microbatches
         2
     """
-    options = compile_options(
-        name=name,
-        transport=transport,
-        comm_order=comm_order,
-        fuse=fuse,
-        prefetch=prefetch,
-        preconnect=preconnect,
-        model=model,
-        cluster=cluster,
-        layout=layout,
-        costs=costs,
-        rules=rules,
-        rules_file=rules_file,
-        max_actions=max_actions,
-    )
-    return Program.from_native(compile_native(["-", *definitions(params, more_params), *options], source))
+    return _compile("-", source, arguments)
+
+
+def _compile(schedule: str, text: str | None, arguments: Mapping[str, Any]) -> Program:
+    words = [schedule, *compile_arguments(**arguments)]
+    if arguments.get("for_all") is not None:
+        return Program.from_json(run(words, text))
+    return Program.from_native(compile_native(words, text))
 
 
 @dataclass(frozen=True)

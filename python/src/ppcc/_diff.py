@@ -71,7 +71,7 @@ def diff(a: Program | str | os.PathLike[str], b: Program | str | os.PathLike[str
         (False, True, 4)
     """
     with input_file(a) as first, input_file(b) as second:
-        words = ["diff", first, second, *compile_arguments(arguments)]
+        words = ["diff", first, second, *compile_arguments(**arguments)]
         written, text = (run_verdict([*words, *more])[1] for more in (["--format=json"], []))
     for program, path in ((a, first), (b, second)):
         if isinstance(program, Program):

@@ -187,7 +187,7 @@ def prove(
         >>> proof.valid, proof.at(M=20).makespan(M=20)
         (True, Fraction(62, 1))
     """
-    words = (input_argument(schedule), f"--for={for_all}", *compile_arguments(arguments))
+    words = (input_argument(schedule), *compile_arguments(for_all=for_all, **arguments))
     more = option_argument("--certificate", None if certificate is None else os.fspath(certificate))
     return _read("prove", words, more, ProvenRange)
 
@@ -213,7 +213,7 @@ def explain(schedule: str | os.PathLike[str], /, *, for_all: str = "M", **argume
         >>> print(found.makespan, found.idle, found.memory, found.messages, sep="; ")
         3 M + 9; 36; 4; 6 M
     """
-    words = (input_argument(schedule), f"--for={for_all}", *compile_arguments(arguments))
+    words = (input_argument(schedule), *compile_arguments(for_all=for_all, **arguments))
     return _read("explain", words, [], ExplainedRange)
 
 

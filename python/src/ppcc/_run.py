@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import _ppcc
 
 from ._diagnostics import CompileError, UsageError, parse_diagnostics
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Input = TypeVar("Input")
 Value: TypeAlias = "bool | int | float | str"
 Costs: TypeAlias = "Mapping[str, Value] | str | os.PathLike[str]"
 """Costs by name, as for `--cost NAME=VALUE`, or the path of a file of costs (docs/reports.md)."""
@@ -101,31 +105,6 @@ def option_argument(option: str, value: Value | Sequence[str] | None) -> list[st
     return [f"{option}={','.join(value)}"]
 
 
-_OPTIONS = {
-    "name": "--schedule",
-    "transport": "--transport",
-    "comm_order": "--comm-order",
-    "fuse": "--fuse",
-    "prefetch": "--prefetch",
-    "preconnect": "--preconnect",
-    "model": "--model",
-    "cluster": "--cluster",
-    "layout": "--layout",
-    "rules_file": "--rules",
-    "max_actions": "--max-actions",
-}
-
-
-def compile_options(*, costs: Costs | None = None, rules: str | Sequence[str] | None = None, **given: Any) -> list[str]:
-    """The options of the command line for arguments of `compile`."""
-    words = cost_options(costs)
-    for rule in [rules] if isinstance(rules, str) else rules or []:
-        words += option_argument("--with", rule)
-    for name, value in given.items():
-        words += option_argument(_OPTIONS[name], os.fspath(value) if isinstance(value, os.PathLike) else value)
-    return words
-
-
 def input_argument(path: str | os.PathLike[str]) -> str:
     """The path of an input, which is no option whatever it begins with."""
     text = os.fspath(path)
@@ -139,9 +118,55 @@ def definitions(params: Mapping[str, Value] | None, more_params: Mapping[str, Va
     return [text for name, value in {**(params or {}), **more_params}.items() for text in ("-D", definition(name, value))]
 
 
-def compile_arguments(arguments: Mapping[str, Any]) -> list[str]:
-    """The command line for arguments of `compile`, parameters of the schedule among them."""
-    known = {*_OPTIONS, "costs", "rules"}
-    params = {name: value for name, value in arguments.items() if name not in known and name != "params"}
-    options = {name: value for name, value in arguments.items() if name in known}
-    return [*definitions(arguments.get("params"), params), *compile_options(**options)]
+def compile_arguments(
+    *,
+    params: Mapping[str, Value] | None = None,
+    name: str | None = None,
+    transport: str | Sequence[str] | None = None,
+    comm_order: str | None = None,
+    fuse: str | None = None,
+    prefetch: int | None = None,
+    preconnect: str | None = None,
+    model: str | os.PathLike[str] | None = None,
+    cluster: str | os.PathLike[str] | None = None,
+    layout: str | None = None,
+    costs: Costs | None = None,
+    rules: str | Sequence[str] | None = None,
+    rules_file: str | os.PathLike[str] | None = None,
+    max_actions: int | None = None,
+    for_all: str | None = None,
+    **more_params: Value,
+) -> list[str]:
+    """The command line for the arguments of `compile`, which describes them."""
+    words = [*definitions(params, more_params), *cost_options(costs)]
+    for rule in [rules] if isinstance(rules, str) else rules or []:
+        words += option_argument("--with", rule)
+    options: dict[str, Value | Sequence[str] | os.PathLike[str] | None] = {
+        "--schedule": name,
+        "--transport": transport,
+        "--comm-order": comm_order,
+        "--fuse": fuse,
+        "--prefetch": prefetch,
+        "--preconnect": preconnect,
+        "--model": model,
+        "--cluster": cluster,
+        "--layout": layout,
+        "--rules": rules_file,
+        "--max-actions": max_actions,
+        "--for": for_all,
+    }
+    for option, value in options.items():
+        words += option_argument(option, os.fspath(value) if isinstance(value, os.PathLike) else value)
+    return words
+
+
+def with_arguments_of(other: Callable[P, object]) -> Callable[[Callable[[Input], R]], Callable[Concatenate[Input, P], R]]:
+    """Gives a function of an input and any keywords, `**arguments`, those of another function, for type checkers and help()."""
+
+    def decorate(function: Callable[..., R]) -> Any:
+        signature, named = inspect.signature(function), inspect.signature(other).parameters.values()
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        function.__signature__ = signature.replace(parameters=[*own, *named])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
