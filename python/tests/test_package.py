@@ -520,3 +520,5 @@ def test_one_program_for_all_microbatches() -> None:
         assert family.at(M=microbatches).actions == ppcc.compile("one_f_one_b", P=2, M=microbatches).actions
     with pytest.raises(ppcc.CompileError, match="E1202"):
         ppcc.compile("one_f_one_b", M=4, for_all="M")
+    source = "schedule s(M: int = 2) { ranks 1; microbatches M; placement linear; on rank r { repeat M { F; B; } } }"
+    assert ppcc.compile_source(source, for_all="M").at(M=7).num_microbatches == 7

@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from ._deprecated import Renamed, renamed_arguments
+from ._documents import from_row
 from ._program import Program, input_file
 from ._run import Costs, Value, compile_arguments, compile_native, cost_options, definitions, input_argument, option_argument, run, with_arguments_of
 from ._table import memory_text, time_text
@@ -244,18 +245,7 @@ def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any
         201
     """
     document = json.loads(_run_synthesize(placement, **arguments))
-    figures = ("makespan", "span", "bound", "gap", "optimal", "why", "evaluations", "seconds")
-    return SynthesisResult(
-        text=document["schedule"],
-        peak_memory=tuple(document["peak_memory"]),
-        **{name: document[name] for name in figures},
-        min_microbatches=document.get("min_microbatches"),
-        microbatches=document.get("microbatches"),
-        formulas=tuple(document.get("formulas", ())),
-        layout=document.get("layout"),
-        time_unit=document.get("time_unit"),
-        memory_unit=document.get("memory_unit"),
-    )
+    return from_row(SynthesisResult, document, text=document["schedule"])
 
 
 @renamed_arguments(every="for_all")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._deprecated import Renamed
+from ._documents import from_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +116,5 @@ def _from_line(line: str) -> Diagnostic | None:
         row: dict[str, Any] = json.loads(line)
     except ValueError:
         return None
-    return Diagnostic(
-        code=row["code"],
-        severity=row["severity"],
-        message=row["message"],
-        hint=row["hint"],
-        location=row.get("place"),
-        file=row.get("file"),
-        line=row.get("line"),
-        column=row.get("column"),
-        end_line=row.get("end_line"),
-        end_column=row.get("end_column"),
-        notes=tuple(
-            Note(note["message"], note.get("place"), note.get("file"), note.get("line"), note.get("column"))
-            for note in row["notes"]
-        ),
-    )
+    notes = (from_row(Note, note, location=note.get("place")) for note in row["notes"])
+    return from_row(Diagnostic, row, location=row.get("place"), notes=tuple(notes))

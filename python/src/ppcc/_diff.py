@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from ._documents import from_row
 from ._program import Program, input_file
 from ._run import compile_arguments, run_verdict
 
@@ -77,11 +78,5 @@ def diff(a: Program | str | os.PathLike[str], b: Program | str | os.PathLike[str
         if isinstance(program, Program):
             written, text = (one.replace(path, program.name) for one in (written, text))
     document = json.loads(written)
-    return Difference(
-        equal=document["equal"],
-        same_work=document["same_work"],
-        ranks=(document["ranks"][0], document["ranks"][1]),
-        head=document["head"],
-        differences=tuple(RankDifference(**row) for row in document["differences"]),
-        _text=text.rstrip("\n"),
-    )
+    rows = (from_row(RankDifference, row) for row in document["differences"])
+    return from_row(Difference, document, differences=tuple(rows), _text=text.rstrip("\n"))

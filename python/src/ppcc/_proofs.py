@@ -11,6 +11,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
+from ._documents import from_row
 from ._run import compile_arguments, input_argument, option_argument, run_verdict
 
 Verdict: TypeAlias = Literal["valid", "invalid", "excluded", "undecided"]
@@ -241,20 +242,8 @@ def _read(command: str, words: tuple[str, ...], more: list[str], kind: type[Rang
 
     def read(row: Mapping[str, Any]) -> Range:
         parameters = {name: values(row[name]) for name in names} if len(names) > 1 else {names[0]: values(row)}
-        names_of_figures = ("work", "idle", "activations", "memory", "messages", "bytes")
-        figures: dict[str, Any] = {name: formula(row[name]) for name in names_of_figures if name in row}
-        if "bottleneck" in row:
-            figures["bottleneck"] = tuple(row["bottleneck"])
-        return kind(parameters, row["verdict"], formula(row["makespan"]), row["reason"], **figures)
+        figures = ("makespan", "work", "idle", "activations", "memory", "messages", "bytes")
+        given = {name: formula(row[name]) for name in figures if name in row}
+        return from_row(kind, row, parameters=parameters, **given)
 
-    return Proof(
-        schedule=document["schedule"],
-        params=document["params"],
-        for_all=document["for"],
-        transports=tuple(document["transports"]),
-        ranges=tuple(map(read, document["ranges"])),
-        valid=valid,
-        time_unit=document.get("time_unit"),
-        memory_unit=document.get("memory_unit"),
-        _arguments=(command, *words),
-    )
+    return from_row(Proof, document, for_all=document["for"], ranges=tuple(map(read, document["ranges"])), valid=valid, _arguments=(command, *words))

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from ._deprecated import Renamed
+from ._documents import from_row
 from ._table import html_table, memory_text, text_table, time_text
 
 
@@ -179,24 +180,8 @@ class Report:
         Returns:
             The report.
         """
-        return Report(
-            schedule=document["schedule"],
-            transport=document["transport"],
-            actions=document["actions"],
-            messages=document["messages"],
-            makespan=document["makespan"],
-            bound=document["bound"],
-            bubble_rate=document["bubble_rate"],
-            global_bubble_rate=document["global_bubble_rate"],
-            ranks=tuple(map(_rank, document["ranks"])),
-            critical_path=tuple(
-                CriticalSection(
-                    row["rank"], row["begin"], row["end"], row["communication"], row["first"], row["last"]
-                )
-                for row in document["critical_path"]
-            ),
-            document=document,
-        )
+        path = (from_row(CriticalSection, row) for row in document["critical_path"])
+        return from_row(Report, document, ranks=tuple(map(_rank, document["ranks"])), critical_path=tuple(path), document=document)
 
     def _time(self, value: float) -> str:
         return time_text(value, self.time_unit)
@@ -234,25 +219,5 @@ class Report:
 
 
 def _rank(row: Mapping[str, Any]) -> RankReport:
-    return RankReport(
-        rank=row["rank"],
-        begin=row["begin"],
-        end=row["end"],
-        span=row["span"],
-        busy=row["busy"],
-        idle=row["idle"],
-        actions=row["actions"],
-        sends=row["sends"],
-        peak_activations=row["peak_activations"],
-        peak_memory=row["peak_memory"],
-        peak_at=row.get("peak_at"),
-        peak_action=row.get("peak_action"),
-        peak_live=tuple(
-            LiveActivations(held["pipe"], held["stage"], held["microbatches"], held["first"], held["last"], held["memory"])
-            for held in row.get("peak_held", ())
-        ),
-        static_memory=row["static_memory"],
-        final_memory=row["final_memory"],
-        memory_limit=row.get("memory_limit"),
-        bubbles=tuple(Bubble(bubble["phase"], bubble["waits_for"], bubble["time"]) for bubble in row["bubbles"]),
-    )
+    live = (from_row(LiveActivations, held) for held in row.get("peak_held", ()))
+    return from_row(RankReport, row, peak_live=tuple(live), bubbles=tuple(from_row(Bubble, bubble) for bubble in row["bubbles"]))
