@@ -522,3 +522,16 @@ def test_one_program_for_all_microbatches() -> None:
         ppcc.compile("one_f_one_b", M=4, for_all="M")
     source = "schedule s(M: int = 2) { ranks 1; microbatches M; placement linear; on rank r { repeat M { F; B; } } }"
     assert ppcc.compile_source(source, for_all="M").at(M=7).num_microbatches == 7
+
+
+def test_programs_are_verified_for_dynamic_orders() -> None:
+    program = ppcc.compile("zbv", P=4, M=8)
+    program.check(transport="rendezvous")
+    program.check(dynamic="hint", costs={"limit": 8})
+    with pytest.raises(ppcc.CompileError, match="E0772"):
+        program.check(dynamic="ready", costs={"limit": 8})
+    with pytest.raises(ppcc.CompileError, match="E1010"):
+        program.check(costs={"limit": 7})
+    with pytest.raises(ppcc.UsageError, match="--dynamic: invalid value `never`"):
+        program.check(dynamic="never")  # type: ignore[arg-type]
+    ppcc.compile("gpipe", P=2, M=3, comm_order="none").check(dynamic="ready")  # Without messages.

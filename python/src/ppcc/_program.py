@@ -449,6 +449,33 @@ class Program:
         text = self._emit("report-json", *cost_options(costs), *option_argument("--transport", transport))
         return Report.from_json(json.loads(text))
 
+    def check(
+        self, *, dynamic: Literal["ready", "hint"] | None = None, costs: Costs | None = None, transport: str | Sequence[str] | None = None
+    ) -> None:
+        """Verify the program: right gradients, no deadlock, memory within its limits.
+
+        Args:
+            dynamic: Also verify it for runtimes whose ranks start what is ready (docs/verification.md#dynamic-orders): `"ready"`, whatever
+                fits into their memory, or `"hint"`, the first of their order after which the rest of it fits.
+            costs: Costs, as for `simulate`, such as the memory limits.
+            transport: The transports under which it must not deadlock, as for `compile`; by default those of the program.
+
+        Raises:
+            CompileError: It has errors; with `dynamic` ranks may also hang, or no proof was found.
+            UsageError: An option is unknown.
+
+        Examples:
+            >>> import ppcc
+            >>> ppcc.compile("one_f_one_b", P=4, M=8).check(dynamic="ready", costs={"limit": 4})
+            >>> try:
+            ...     ppcc.compile("zbv", P=4, M=8).check(dynamic="ready", costs={"limit": 8})
+            ... except ppcc.CompileError as error:
+            ...     print(error.errors[0].message)
+            deadlock where ranks start whatever is ready: rank 3 waits for memory that nothing gives back
+        """
+        options = [*cost_options(costs), *option_argument("--transport", transport or self.transports or None), *option_argument("--dynamic", dynamic)]
+        run(["check", "-", *self._input_options(options), *options], text=self.json)
+
     def timeline(
         self, costs: Costs | None = None, *, transport: str | None = None, width: int | None = None
     ) -> Timeline:
@@ -531,10 +558,12 @@ class Program:
         return self._emit(format, *options)
 
     def _emit(self, format: str, *options: str) -> str:
-        # A program without messages gets none unless an option asks for them.
+        return run(["-", f"--emit={format}", *self._input_options(options), *options], text=self.json)
+
+    def _input_options(self, options: Sequence[str]) -> list[str]:
+        """A program without messages gets none unless an option asks for them."""
         silent = not self.has_messages() and not any(option.startswith("--comm-order") for option in options)
-        order = ["--comm-order=none"] if silent else []
-        return run(["-", "--from=json", f"--emit={format}", *order, *options], text=self.json)
+        return ["--from=json", *(["--comm-order=none"] if silent else [])]
 
     def __str__(self) -> str:
         rows = (" ".join(map(str, self.groups(rank))) for rank in range(self.num_ranks))
