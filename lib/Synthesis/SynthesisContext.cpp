@@ -104,13 +104,13 @@ bool SynthesisContext::refuse(const std::string &what) {
 }
 
 bool SynthesisContext::isInScope() {
-  const CostModel &costs = program.costs();
   if (!program.hasBackward())
     return refuse("it has no backward");
   for (const Pipe &pipe : program.pipes())
     if (pipe.slices != 1)
       return refuse("its microbatches are slices of sequences");
-  if (hasScales(costs))
+  if (microbatchesDiffer(program) ||
+      (!userRequest.free.empty() && hasScales(program.costs())))
     return refuse("its microbatches differ");
   if (program.hasNodeCosts())
     return refuse("its nodes have costs");

@@ -7,6 +7,20 @@ bool ppcc::hasScales(const CostModel &costs) {
                     Cost::ScaleBytes, Cost::ScaleAction});
 }
 
+bool ppcc::microbatchesDiffer(const Program &program) {
+  return llvm::any_of(
+      program.costs().settings, [&](const CostSetting &setting) {
+        ArrayRef<int64_t> factors = setting.values;
+        return rowOf(setting.what).granularity ==
+                   CostGranularity::Microbatches &&
+               llvm::any_of(program.pipes(), [&](const Pipe &pipe) {
+                 auto ofPipe = factors.take_front(pipe.numMicrobatches);
+                 factors = factors.drop_front(pipe.numMicrobatches);
+                 return !llvm::all_equal(ofPipe);
+               });
+      });
+}
+
 MicrobatchScales::MicrobatchScales(const Program &program) {
   if (!hasScales(program.costs()))
     return;

@@ -251,8 +251,9 @@ struct Builder {
     for (const CostSetting &setting : program.costs().of(Cost::Memory))
       isMemoryKnown &=
           !program.kinds()[setting.kind].isDeclared() || isKnown(setting.kind);
-    isMemoryKnown &= !program.costs().has({Cost::Scale, Cost::ScaleMemory}) &&
-                     load.backward != Backward::Mixed;
+    bool differsInMemory =
+        differ && program.costs().has({Cost::Scale, Cost::ScaleMemory});
+    isMemoryKnown &= !differsInMemory && load.backward != Backward::Mixed;
     load.memoryBudget.resize(program.numRanks());
     for (RankId rank : firstIds<RankId>(program.numRanks()))
       if (auto limit = memory.limitOf(rank); limit && isMemoryKnown)
@@ -266,7 +267,7 @@ struct Builder {
   std::optional<NodeOrders> nodes{};
   StageNumbering numbering{program.pipes()};
   Workload load{};
-  const bool differ = hasScales(program.costs()); ///< Whether microbatches do.
+  const bool differ = microbatchesDiffer(program);
   bool isMemoryKnown =
       true; ///< Whether what ranks hold follows from the parts.
 };

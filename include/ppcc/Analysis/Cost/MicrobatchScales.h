@@ -5,8 +5,10 @@
 
 namespace ppcc {
 
-/// Whether the costs of microbatches may differ.
+/// Whether anything is said of microbatches by themselves.
 bool hasScales(const CostModel &costs);
+/// Whether microbatches of one pipe may differ in their costs.
+bool microbatchesDiffer(const Program &program);
 
 /// The factors of a program's microbatches, found in constant time. Where the
 /// program has none, values stay as they are. It points into the program, which
