@@ -282,6 +282,7 @@ void ppcc::declareReport(OptionParser &parser, BuildOptions &options) {
       "--format", "The format of the report",
       {{"text", std::string("report")}, {"json", std::string("report-json")}},
       options.emit);
+  addSynthesize(parser, options.synthesizes);
   addCommonOptions(parser, options);
   addErrorOptions(parser, options.console);
   parser.group("For builds and other tools",

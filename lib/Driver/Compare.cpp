@@ -23,6 +23,7 @@ struct CompareOptions : Options {
   std::vector<std::string> inputs;
   std::vector<Sweep> sweeps;
   std::string format = "text";
+  bool synthesizes = false;
 
   bool isPage() const { return format == "html"; }
 };
@@ -36,11 +37,17 @@ struct Row {
   Units units;
   std::optional<bool> fits; ///< The limits of all ranks, if there are any.
   std::optional<Makespans> jitter;
+  std::optional<SynthesizedOrder> synthesized = {};
 };
 constexpr const char *metricNames[] = {
     "transport",   "makespan", "bound",    "bubble rate", "global bubble rate",
     "activations", "memory",   "messages", "work"};
-constexpr const char *jitterNames[] = {"jitter mean", "jitter p95"};
+constexpr const char *jitterNames[] = {"jitter mean", "jitter p95"},
+                     *synthesisNames[] = {"synthesized", "above it"};
+
+std::string percent(int64_t rate) {
+  return fmt::format("{:.1f} %", double(rate) / 1e7);
+}
 
 void declare(OptionParser &parser, CompareOptions &options) {
   parser.positional("INPUT", options.inputs,
@@ -68,6 +75,7 @@ void declare(OptionParser &parser, CompareOptions &options) {
                 "work (the default), or each stage",
                 {{"rank", true}, {"stage", false}},
                 options.request.costs.perRank);
+  addSynthesize(parser, options.synthesizes);
   addOutput(parser, options.output);
   addCompileOptions(parser, options);
   addErrorOptions(parser, options.console);
@@ -153,12 +161,13 @@ struct Comparison {
     names.try_emplace(input, parameterNames(compiled, request, *session));
     seen.insert(nameOf(input, number));
     const Transport &transport = compiled.comm.transports.front();
-    bool good = options.isPage() ? keep(std::move(compiled.program), transport)
-                                 : measure(input, compiled.program, transport);
+    bool good = options.isPage()
+                    ? keep(std::move(compiled.program), transport)
+                    : measure(request, compiled.program, transport);
     return good ? Success : Errors;
   }
 
-  bool measure(const std::string &input, const Program &program,
+  bool measure(const Request &request, const Program &program,
                const Transport &transport) {
     const TimedRun *timed =
         Analyses(program).timedRun(transport, session->diags);
@@ -192,16 +201,18 @@ struct Comparison {
     };
     const Units &units = program.units();
     rows.push_back(
-        {input, program.params().empty() ? input : program.name(),
+        {request.input,
+         program.params().empty() ? request.input : program.name(),
          program.params(), report.makespan,
          figures(cost::format, amount::format,
                  [](Rate rate) { return cost::format(rate.value); }),
          figures([&](Time time) { return units.time(time); },
                  [&](decimal::Sum amount) { return units.memory(amount); },
-                 [](Rate rate) {
-                   return fmt::format("{:.1f} %", double(rate.value) / 1e7);
-                 }),
+                 [](Rate rate) { return percent(rate.value); }),
          units, fits, makespansOf(program, transport)});
+    if (options.synthesizes)
+      rows.back().synthesized =
+          synthesizeFor(request, program, report, *session);
     return true;
   }
 
@@ -293,6 +304,8 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows,
       llvm::any_of(rows, [](const Row &row) { return row.jitter.has_value(); });
   if (hasJitter)
     llvm::append_range(columns, jitterNames);
+  if (options.synthesizes)
+    llvm::append_range(columns, synthesisNames);
   if (hasLimits)
     columns.push_back("fits");
   TextTable table(std::move(columns));
@@ -309,6 +322,14 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows,
                         : figures == &Row::metrics
                             ? cost::format(*row.jitter.*time)
                             : row.units.time(*row.jitter.*time));
+    if (const auto &order = row.synthesized; order && order->makespan) {
+      bool isShown = figures == &Row::shown;
+      cells.push_back(isShown ? row.units.time(*order->makespan)
+                              : cost::format(*order->makespan));
+      cells.push_back(isShown ? percent(order->gap) : cost::format(order->gap));
+    } else if (order) {
+      cells.insert(cells.end(), {"none", ""});
+    }
     if (hasLimits)
       cells.push_back(!row.fits ? "" : *row.fits ? "yes" : "no");
     table.add(std::move(cells));
@@ -332,6 +353,8 @@ void printJson(ArrayRef<Row> rows, bool isPerRank, raw_ostream &out) {
       fields.raw("jitter_mean", cost::format(row.jitter->mean));
       fields.raw("jitter_p95", cost::format(row.jitter->high));
     }
+    if (row.synthesized)
+      putSynthesized(fields, *row.synthesized);
     if (row.fits)
       fields("fits", *row.fits);
   };
@@ -355,6 +378,8 @@ int ppcc::runCompare(const Invocation &call) {
   declare(parser, options);
   if (std::optional<int> code = parser.parse())
     return *code;
+  if (options.isPage() && options.synthesizes)
+    return parser.usageError("--synthesize has no place in --format=html");
   for (const Sweep &sweep : options.sweeps)
     if (findBy(options.request.params, sweep.name, &sema::ParamValue::name)) {
       call.err << "error: -D and --sweep both give `" << sweep.name << "`\n";
@@ -405,5 +430,13 @@ int ppcc::runCompare(const Invocation &call) {
                 ? "divided among its stages (--work=stage: each takes all)\n"
                 : "all of it in each stage (--work=rank: divided among "
                   "them)\n");
+    if (!isCsv && options.synthesizes)
+      s << "synthesized: the best order found for the placement, in the memory "
+           "of the schedule\n";
+    std::set<std::string> refusals;
+    for (const Row &row : comparison.rows)
+      if (!isCsv && row.synthesized && !row.synthesized->makespan &&
+          refusals.insert(row.schedule + row.synthesized->refusal).second)
+        s << row.schedule << ": " << row.synthesized->refusal << '\n';
   });
 }

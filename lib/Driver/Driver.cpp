@@ -5,6 +5,7 @@
 #include "Families.h"
 #include "Options.h"
 #include "Watch.h"
+#include "ppcc/Analysis/Analyses.h"
 #include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Driver/Output.h"
@@ -140,6 +141,13 @@ static int compileOnce(BuildOptions options, const Invocation &call) {
     return writeForAll(options, *session, call);
   Compiled compiled = compile(options.request, *session);
   ExitCode code = exitCodeOf(compiled, call.err);
+  if (code == Success && options.synthesizes)
+    if (auto *timed =
+            Analyses(compiled.program)
+                .timedRun(compiled.comm.transports.front(), session->diags))
+      options.emitOptions.synthesized =
+          synthesizeFor(options.request, compiled.program,
+                        reportOf(compiled.program, *timed), *session);
   ResultWriter writer{options, compiled, *session, call};
   if (code == Success && options.request.until == Request::StopAfter::Checked)
     listParams(compiled.params, call.out);

@@ -3,6 +3,7 @@
 
 #include "Commands.h"
 #include "Console.h"
+#include "ppcc/Analysis/Report/Report.h"
 #include "ppcc/Compiler/Compiler.h"
 
 namespace ppcc {
@@ -25,7 +26,7 @@ struct BuildOptions : Options {
   std::string depfile = {}; ///< Empty for none.
   bool noFamilies =
       false; ///< Even where many microbatches are a known family's.
-  bool watch = false;
+  bool watch = false, synthesizes = false;
   bool asJson = false; ///< What `check` says.
   bool listSchedules = false, listPasses = false, listDiagnostics = false;
 
@@ -63,6 +64,12 @@ std::set<std::string> parameterNames(const Compiled &compiled,
 /// Reports a parameter that was given but that none of several schedules has.
 ExitCode checkParameter(StringRef given, const std::set<std::string> &known,
                         Session &session);
+
+/// Looks for a better order of what was compiled, with actions of its kinds.
+SynthesizedOrder synthesizeFor(const Request &request, const Program &program,
+                               const Report &report, const Session &session);
+/// Adds `--synthesize`, which asks for that.
+void addSynthesize(OptionParser &parser, bool &synthesizes);
 
 /// Declares the options of a command that compiles one input.
 using Declare = void(OptionParser &parser, BuildOptions &options);

@@ -165,6 +165,43 @@ void printText(const SynthesisResult &found, Objective objective,
 
 } // namespace
 
+void ppcc::addSynthesize(OptionParser &parser, bool &synthesizes) {
+  parser.flag(
+      "--synthesize", synthesizes,
+      "Also search the best order for the same placement, in the memory "
+      "that it takes, as `ppcc synthesize` does");
+}
+
+SynthesizedOrder ppcc::synthesizeFor(const Request &request,
+                                     const Program &program,
+                                     const Report &report,
+                                     const Session &session) {
+  decimal::Sum memory = 0;
+  for (const RankReport &rank : report.ranks)
+    memory = std::max(memory, rank.memory.memory);
+  std::string limit = "limit=" + amount::format(memory);
+  SynthesisRequest userRequest;
+  userRequest.request = request;
+  userRequest.request.byFamily = nullptr;
+  userRequest.request.costs.settings.push_back(limit);
+  userRequest.fusedBackward = llvm::none_of(program.rows(), [&](ActionId row) {
+    return program[row].kind == KindId(kind::BackwardInput);
+  });
+  Session quiet(session.sources);
+  auto found = synthesize(userRequest, quiet);
+  if (!found)
+    return {.refusal = quiet.found.front().message};
+  Time makespan = std::min(found->makespan, report.makespan);
+  return {.makespan = makespan,
+          .gap = makespan == 0 ? 0
+                               : Time((__int128(report.makespan) - makespan) *
+                                      cost::unit / makespan),
+          .command = fmt::format(
+              "ppcc synthesize --placement={}{} --cost {}",
+              printable(request.input),
+              userRequest.fusedBackward ? " --fused-backward" : "", limit)};
+}
+
 int ppcc::runSynthesize(const Invocation &call) {
   SynthesizeOptions options;
   OptionParser parser(call, "ppcc synthesize");

@@ -318,6 +318,13 @@ void ppcc::putUnits(JsonFields &fields, const Units &units) {
     fields("memory_unit", "bytes");
 }
 
+void ppcc::putSynthesized(JsonFields &fields, const SynthesizedOrder &order) {
+  if (!order.makespan)
+    return fields("synthesis_refused", order.refusal);
+  fields.raw("synthesized", cost::format(*order.makespan));
+  fields.raw("synthesis_gap", cost::format(order.gap));
+}
+
 void ppcc::emitJson(const Program &program, raw_ostream &out, EmitContext &) {
   Writer writer(out);
   JsonEmitter emitter{program, writer};

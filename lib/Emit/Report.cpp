@@ -35,7 +35,8 @@ std::string causeName(const BubbleKey &key, ArrayRef<StringRef> names) {
 struct ReportInput {
   const Program &program;
   const TimedRun &timed;
-  const Transport &transport;
+  const EmitOptions &options;
+  const Transport &transport = options.transport;
   Report report = reportOf(program, timed);
   Findings findings = findingsOf(program, timed, report, transport);
 };
@@ -156,6 +157,14 @@ struct ReportText {
                           "on rank {}: lowers the bound by ",
                           units.memory(cost.activation), cost.rank.value));
     printGain(cost.limits, "no memory limits: lowers the bound by ");
+    if (const auto &order = input.options.synthesized)
+      out << "synthesis    "
+          << (order->makespan
+                  ? fmt::format("finds {} in this memory (the makespan is {} "
+                                "above it): {}, with these options\n",
+                                units.time(*order->makespan),
+                                percent({order->gap}), order->command)
+                  : order->refusal + '\n');
     out << '\n';
   }
 
@@ -280,6 +289,8 @@ struct ReportJson {
     time(fields, "resource_bound", report.resources.time);
     time(fields, "gap", gapOf(report.makespan, report.resources));
     fields("why", report.resources.why());
+    if (const auto &order = input.options.synthesized)
+      putSynthesized(fields, *order);
     time(fields, "bubble_rate", report.bubbleRate.value);
     time(fields, "global_bubble_rate", report.globalBubbleRate.value);
     putFindings(fields);
@@ -382,9 +393,10 @@ struct ReportJson {
 template <class Printer>
 static void emitTimed(const Program &program, raw_ostream &out,
                       EmitContext &context) {
-  const Transport &transport = context.options.transport;
-  if (auto *timed = Analyses(program).timedRun(transport, context.diags))
-    Printer{ReportInput{program, *timed, transport}, out}.print();
+  const EmitOptions &options = context.options;
+  if (auto *timed =
+          Analyses(program).timedRun(options.transport, context.diags))
+    Printer{ReportInput{program, *timed, options}, out}.print();
 }
 
 void ppcc::emitReport(const Program &program, raw_ostream &out,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/synthesis.md: synthesis.py PPCC [times] [linear] [library] [saving] [others]. Seconds are user time of the command."""
+"""Writes the tables of docs/synthesis.md: synthesis.py PPCC [times] [linear] [library] [compare] [saving] [others]. Seconds are user time of the command."""
 
 import itertools
 import json
@@ -73,6 +73,18 @@ def library():
         print(f"| `{name}` | {len(less)} | {percent(min(less))} to {percent(max(less))} | {percent(max(gaps))} | {' | '.join(map(str, counts))} |")
 
 
+def compare():
+    print("| schedule | longer |\n|---|---|")
+    names = ["hanayo", "chimera", "one_f_one_b", "interleaved_1f1b", "zb_h1", "zb_h2", "zero_bubble_v", "dualpipe_v", "v_half", "v_min", "gpipe"]
+    gaps = {}
+    for P, costs in itertools.product((4, 8, 16), COSTS.values()):
+        table, _ = run("compare", *names, *options(P, 4 * P, costs), "--cost=B=%d" % (costs[1] + costs[2]), "--comm-order=none", "--synthesize", "--format=json")
+        for row in table["rows"]:
+            gaps.setdefault(row["schedule"], []).append(row["synthesis_gap"])
+    for name, those in gaps.items():
+        print(f"| `{name}` | {'0' if max(those) == 0 else f'{percent(min(those))} to {percent(max(those))}'} |")
+
+
 def saving():
     for limit, more in itertools.product((2, 3, 4, 5), ([], ["--recompute"], ["--offload"], ["--offload", "--cost=OFFLOAD=2", "--cost=RELOAD=2"])):
         found, _ = synthesize("linear", 8, 32, COSTS["1, 1, 1"], limit, more=more)
@@ -95,6 +107,6 @@ def others():
 
 
 if __name__ == "__main__":
-    for part in sys.argv[2:] or ("times", "linear", "library", "saving", "others"):
+    for part in sys.argv[2:] or ("times", "linear", "library", "compare", "saving", "others"):
         print(f"\n{part}")
         globals()[part]()

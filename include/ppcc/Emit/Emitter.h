@@ -37,6 +37,14 @@ struct PictureOptions {
   uint32_t fontSize = 9;    ///< Of an svg, in pixels.
 };
 
+/// The best order for the placement of a program that is found in the memory of
+/// its rank that holds most: how long it takes, or why there is none.
+struct SynthesizedOrder {
+  std::optional<Time> makespan;
+  Time gap = 0; ///< The program takes more by this, in units of 10^-9.
+  std::string command, refusal;
+};
+
 /// What the user can choose about formats.
 struct EmitOptions {
   TorchTarget torch;     ///< The PyTorch that is to read torch-csv.
@@ -46,6 +54,8 @@ struct EmitOptions {
   /// What `ir`, `actions` and pictures show of the program.
   PrintOptions print;
   PictureOptions picture;
+  /// What reports say of the best order that synthesis finds.
+  std::optional<SynthesizedOrder> synthesized;
 };
 
 /// What an emitter works with.
@@ -108,6 +118,7 @@ bool emitProgram(const Emitter &emitter, const Program &program,
 void putParams(JsonFields &fields, ArrayRef<ProgramParam> params);
 /// What a result has its times and amounts in, where that is known.
 void putUnits(JsonFields &fields, const Units &units);
+void putSynthesized(JsonFields &fields, const SynthesizedOrder &order);
 
 /// Writes programs for all values of a parameter, one of which exists, as JSON:
 /// docs/every-m.md.
