@@ -40,9 +40,9 @@ struct PictureOptions {
 /// The best order for the placement of a program that is found in the memory of
 /// its rank that holds most: how long it takes, or why there is none.
 struct SynthesizedOrder {
-  std::optional<Time> makespan;
+  std::optional<Time> makespan = {};
   Time gap = 0; ///< The program takes more by this, in units of 10^-9.
-  std::string command, refusal;
+  std::string command = {}, refusal = {};
 };
 
 /// What the user can choose about formats.
