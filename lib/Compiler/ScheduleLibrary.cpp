@@ -25,8 +25,9 @@ std::vector<std::string> LibraryFile::names() const {
   return names;
 }
 
-/// `Interleaved1F1B`, as PyTorch writes it, is `interleaved_1f1b`.
+/// `ScheduleInterleaved1F1B`, a class of PyTorch, is `interleaved_1f1b`.
 static std::string normalized(StringRef name) {
+  name.consume_front("Schedule");
   std::string text = name.lower();
   llvm::erase_if(text, [](char c) { return c == '_' || c == '-'; });
   return text;

@@ -94,10 +94,29 @@ void ScheduleText::shortest(ArrayRef<std::function<void()>> ways) {
 void ScheduleText::writeHead(const std::string &params) {
   for (const std::string &action : head.actions)
     line(action);
-  open(fmt::format("schedule {}({})", head.name, params));
+  // Who gives a schedule its size, as others have it, need not know that this
+  // one has a single size.
+  auto isFree = [&](StringRef name) {
+    return !program.kinds().find(name) && !llvm::is_contained(pipes, name);
+  };
+  auto parameter = [](StringRef name, uint32_t only) {
+    return fmt::format("{0}: int in {1} .. {2} = {1}", name, only, only + 1);
+  };
+  namesMicrobatches = params.empty() && isFree("M") &&
+                      program.pipes().size() == 1 &&
+                      program.pipes()[0].firstMicrobatch == 0 &&
+                      program.pipes()[0].numMicrobatches != 0;
+  SmallVector<std::string, 2> all;
+  if (isFree("P"))
+    all.push_back(parameter("P", program.numRanks()));
+  if (namesMicrobatches)
+    all.push_back(parameter("M", program.pipes()[0].numMicrobatches));
+  else if (!params.empty())
+    all.push_back(params);
+  open(fmt::format("schedule {}({})", head.name, llvm::join(all, ", ")));
   for (const std::string &condition : head.conditions)
     line(condition);
-  line(fmt::format("ranks {};", program.numRanks()));
+  line(isFree("P") ? "ranks P;" : fmt::format("ranks {};", program.numRanks()));
   for (PipeId pipe : program.pipeIds())
     writePipe(pipe);
   if (!program.hasBackward())
@@ -124,7 +143,8 @@ void ScheduleText::writePipe(PipeId id) {
 
 void ScheduleText::writeBody(PipeId id) {
   const Pipe &pipe = program.pipe(id);
-  line(!head.microbatches.empty()
+  line(namesMicrobatches ? "microbatches M;"
+       : !head.microbatches.empty()
            ? fmt::format("microbatches {};", head.microbatches[id.value])
        : pipe.firstMicrobatch == 0
            ? fmt::format("microbatches {};", pipe.numMicrobatches)

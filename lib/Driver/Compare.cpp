@@ -425,10 +425,11 @@ int ppcc::runCompare(const Invocation &call) {
                                                  : TableStyle::Text);
     if (!isCsv)
       s << "\nbubble rate: of the longest span of a rank; global: of the "
-           "makespan\nwork: what a rank computes for one microbatch, "
+           "makespan\nwork: what a rank computes for one microbatch"
         << (options.request.costs.perRank
-                ? "divided among its stages (--work=stage: each takes all)\n"
-                : "all of it in each stage (--work=rank: divided among "
+                ? "; each of its n stages takes 1/n of the costs and memory "
+                  "here, all in `report` (--work=stage)\n"
+                : ", all of it in each stage (--work=rank: divided among "
                   "them)\n");
     if (!isCsv && options.synthesizes)
       s << "synthesized: the best order found for the placement, in the memory "

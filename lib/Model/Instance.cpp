@@ -70,13 +70,29 @@ Units Selection::units() const {
   return units;
 }
 
-/// Reports a cluster whose times are in another unit than those of the model.
+/// Reports a cluster whose times are in another unit than those of the model,
+/// and one of the two that does not say its unit.
 static void compareUnits(const Selection &selection, DiagnosticEngine &diags) {
   const Section *model = selection.model, *cluster = selection.cluster;
-  if (!model || !cluster || cluster->units.ofTime.empty() ||
-      model->units.ofTime.empty() ||
-      model->units.ofTime == cluster->units.ofTime)
+  if (!model || !cluster || model->units.ofTime == cluster->units.ofTime)
     return;
+  auto *silent = model->units.ofTime.empty()     ? model
+                 : cluster->units.ofTime.empty() ? cluster
+                                                 : nullptr;
+  if (silent) {
+    SourceRange place;
+    for (const auto &setting : silent->settings)
+      if (llvm::is_contained({"cost", "latency", "bandwidth"},
+                             setting.item->name.text))
+        place = setting.item->range;
+    if (!silent->links.empty())
+      place = silent->links.front().item->range;
+    const Section *other = silent == model ? cluster : model;
+    if (place.valid())
+      diags.report<diag::UnitsUnsaid>(place, silent->word(), other->word(),
+                                      other->units.ofTime);
+    return;
+  }
   diags
       .report<diag::UnitsDiffer>(cluster->unitsItem->range,
                                  cluster->units.ofTime, model->units.ofTime)

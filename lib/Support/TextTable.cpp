@@ -45,7 +45,8 @@ static bool isNumeric(StringRef cell) {
 }
 
 void TextTable::printAligned(raw_ostream &out, bool isMarkdown) const {
-  std::vector<size_t> widths(rows.front().size());
+  // The line below the head of a column has a dash and a colon.
+  std::vector<size_t> widths(rows.front().size(), isMarkdown ? 2 : 0);
   std::vector<char> numeric(widths.size(), true);
   for (const std::vector<std::string> &row : rows)
     for (size_t i = 0; i != row.size(); ++i) {

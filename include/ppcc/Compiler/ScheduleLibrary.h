@@ -25,8 +25,8 @@ inline constexpr StringRef libraryFolder = "<library>/";
 
 /// All files of the library, by name.
 ArrayRef<LibraryFile> scheduleLibrary();
-/// The file with this name, or one of whose names() this is up to case, `_` and
-/// `-`; null for none.
+/// The file with this name, or one of whose names() this is up to case, `_`,
+/// `-` and a `Schedule` before it; null for none.
 const LibraryFile *findLibraryFile(StringRef name);
 
 } // namespace ppcc

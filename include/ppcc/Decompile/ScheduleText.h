@@ -149,6 +149,7 @@ private:
   const Program &program;
   const ScheduleHeader &head;
   std::vector<std::string> pipes; ///< Their names.
+  bool namesMicrobatches = false; ///< By a parameter.
   std::string text;
   size_t depth = 0;
   std::map<std::string, uint32_t> phaseNumbers;

@@ -30,6 +30,26 @@ Durations::Durations(const Program &program)
   };
   for (const CostSetting &setting : program.costs().of(Cost::Action))
     broadcast(setting, program, row(setting.kind));
+  // What B takes is shared by I and W, where only that is said.
+  for (KindId whole : program.kinds().ids()) {
+    const KindInfo &info = kinds[whole.value];
+    if (!info.isCompute() || info.defines == info.mainSlot())
+      continue;
+    SmallVector<KindId, 2> parts;
+    for (uint8_t slotBit : slotsIn(info.defines))
+      if (auto part = program.kinds().find(KindClass::Compute, slotBit))
+        parts.push_back(*part);
+    for (size_t i = 0; i != stride; ++i) {
+      Time rest = row(whole)[i];
+      int64_t open = 0;
+      for (KindId part : parts)
+        row(part)[i] == unset ? ++open : rest -= row(part)[i];
+      if (row(whole)[i] != unset)
+        for (KindId part : parts)
+          if (Time &time = row(part)[i]; time == unset)
+            rest -= time = std::max<Time>(rest, 0) / open--;
+    }
+  }
   for (bool single : {true, false})
     for (uint32_t kind = 0; kind != kinds.size(); ++kind) {
       const KindInfo &info = kinds[kind];

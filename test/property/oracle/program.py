@@ -212,6 +212,10 @@ class Costs:
         default = 1
         if mnemonic == "B":
             default = self.kind_time("I", pipe, stage) + self.kind_time("W", pipe, stage)
+        elif mnemonic in ("I", "W") and (whole := self.value("cost", "B", None, pipe=pipe, stage=stage)) is not None:
+            other = self.value("cost", "W" if mnemonic == "I" else "I", None, pipe=pipe, stage=stage)
+            half = Fraction(int(whole * 10**9) // 2, 10**9)
+            default = max(whole - other, 0) if other is not None else half if mnemonic == "I" else whole - half
         elif mnemonic not in KINDS:
             kind = self.head.kinds[mnemonic]
             if kind.lane == "none":
