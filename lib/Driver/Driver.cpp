@@ -107,12 +107,20 @@ static void printVerdict(const Program &program, const BuildOptions &options,
           });
           fields("ranks", program.numRanks());
           fields.values("transports", program.provenUnder());
+          if (!options.request.passes.passes.empty())
+            fields("passes", options.request.passes.passes);
           if (auto *rule =
                   findBy(dynamicRules, dynamic, &DynamicRuleName::second))
             fields("dynamic", rule->first);
         },
         indentedJson);
     writer.put('\n');
+    return;
+  }
+  if (const std::string &passes = options.request.passes.passes;
+      !passes.empty()) {
+    out << fmt::format("{}: `{}` found no error; nothing else was verified\n",
+                       printable(program.name()), printable(passes));
     return;
   }
   bool isProven = !program.provenUnder().empty();

@@ -35,7 +35,8 @@ struct CostBuilder {
 
   /// The value of a setting; 0, and a report, when it is none.
   int64_t valueOf(const ast::SettingItem &setting, const CostNumber &number) {
-    return number.scale.places == cost::scale.places
+    return number.scale.places == cost::scale.places &&
+                   number.scale.max == cost::scale.max
                ? timeOf(setting.value)
                : amountOf(setting.value, nameOf(setting), number);
   }
@@ -197,10 +198,11 @@ struct CostBuilder {
     double value = evaluator.evalFloat(expr);
     if (evaluator.failed())
       return 0;
-    auto amount = fromDouble(value, amount::scale);
+    auto amount = fromDouble(value, number.scale);
     if (!amount)
-      evaluator.refuse<diag::AmountTooLarge>(expr->range, name, value,
-                                             amount::max / amount::unit);
+      evaluator.refuse<diag::AmountTooLarge>(
+          expr->range, name, value,
+          decimal::format(number.scale.max, number.scale.places));
     else if (*amount < 0 && !number.isSigned)
       evaluator.refuse<diag::NegativeAmount>(expr->range, name, value);
     else if (*amount == 0 && number.isPositive)
