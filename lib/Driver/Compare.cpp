@@ -4,7 +4,6 @@
 #include "ppcc/Analysis/Report/Report.h"
 #include "ppcc/Basic/Diagnostics/Pictures.h"
 #include "ppcc/Basic/Diagnostics/Simulation.h"
-#include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Emit/Writer.h"
 #include "ppcc/Support/Progress.h"
@@ -203,7 +202,7 @@ struct Comparison {
     const Units &units = program.units();
     rows.push_back(
         {request.input,
-         findLibraryFile(request.input) ? program.name() : request.input,
+         program.params().empty() ? request.input : program.name(),
          program.params(), report.makespan,
          figures(cost::format, amount::format,
                  [](Rate rate) { return cost::format(rate.value); }),
