@@ -37,7 +37,7 @@ from .torch import Runtime, SliceCache
 WIDTH, HEADS, LENGTH, ROWS = 8, 2, 5, 2
 TOLERANCES = {"float64": 1e-10, "float32": 1e-4}
 """The difference that rounding may make, relative to the largest gradient of the parameter."""
-START_METHOD = "spawn"
+START_METHOD = "forkserver"
 """How processes start; see multiprocessing."""
 
 StageKey = int | tuple[str, int]
@@ -245,4 +245,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    multiprocessing.set_forkserver_preload(["torch"])  # Ranks are forked from one process that has imported PyTorch.
     sys.exit(main())
