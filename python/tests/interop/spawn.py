@@ -5,13 +5,14 @@ The processes are forked from one that has imported PyTorch and done nothing els
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import multiprocessing
 import os
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,18 @@ def run(function: Callable[..., None], ranks: int, *args: Any) -> None:
         except (torch.multiprocessing.ProcessRaisedException, torch.multiprocessing.ProcessExitedException) as error:
             errors = sorted(Path(folder).glob("error-*"))
             raise AssertionError(errors[0].read_text() if errors else str(error)) from None
+
+
+@contextlib.contextmanager
+def as_launched() -> Iterator[None]:
+    """Scripts in it get the process group that stands, as if torchrun had started them."""
+    before = dist.init_process_group, dist.destroy_process_group
+    dist.init_process_group = lambda backend: None
+    dist.destroy_process_group = lambda: None
+    try:
+        yield
+    finally:
+        dist.init_process_group, dist.destroy_process_group = before
 
 
 def _worker(rank: int, folder: str, ranks: int, function: Callable[..., None], args: tuple[Any, ...]) -> None:

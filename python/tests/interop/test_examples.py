@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from . import spawn
+
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+SIZES = ["--microbatches=4", "--steps=20"]
+SMALL = ["--layers=4", "--width=32"]
 
 
-def losses_of(example: str, *options: str) -> list[float]:
-    """Of the first step, the tenth and the twentieth, on two processes."""
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py", "--microbatches=4", "--steps=20"]
-    ended = subprocess.run([*launcher, *options], cwd=EXAMPLES / example, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=900)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    losses = [float(loss) for loss in re.findall(r"^step \d+: loss ([\d.]+)(?:, \d+ ms)?$", ended.stdout, re.MULTILINE)]
-    assert len(losses) == 3 and losses[2] < losses[1] < losses[0], ended.stdout
+def losses_in(output: str) -> list[float]:
+    """Of the first step, the tenth and the twentieth."""
+    losses = [float(loss) for loss in re.findall(r"^step \d+: loss ([\d.]+)(?:, \d+ ms)?$", output, re.MULTILINE)]
+    assert len(losses) == 3 and losses[2] < losses[1] < losses[0], output
     return losses
 
 
-@pytest.mark.parametrize("options", [["--schedule=seq1f1b", "--recompute"], ["--schedule=gpipe", "--tune"]])
-def test_a_small_gpt_learns_under_any_schedule(options: list[str]) -> None:
-    losses_of("gpt", "--layers=4", "--width=32", *options)
+def losses_of(example: str, *options: str) -> list[float]:
+    """On two processes."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py", *SIZES]
+    ended = subprocess.run([*launcher, *options], cwd=EXAMPLES / example, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=900)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return losses_in(ended.stdout)
+
+
+def test_a_small_gpt_learns_from_slices() -> None:
+    losses_of("gpt", *SMALL, "--schedule=seq1f1b", "--recompute")
+
+
+def train(rank: int, folder: str) -> None:
+    sys.argv = ["train.py", *SIZES, *SMALL, "--schedule=gpipe", "--tune"]
+    with Path(folder, f"output{rank}").open("w") as file, contextlib.redirect_stdout(file), spawn.as_launched():
+        runpy.run_path(str(EXAMPLES / "gpt" / "train.py"), run_name="__main__")
+
+
+def test_a_small_gpt_learns_while_it_tunes(tmp_path: Path) -> None:
+    spawn.run(train, 2, str(tmp_path))
+    losses_in("".join((tmp_path / f"output{rank}").read_text() for rank in range(2)))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("megatron") is None, reason="NOT RUN because megatron-core is not installed")
