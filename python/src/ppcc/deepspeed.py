@@ -16,6 +16,7 @@ from deepspeed.runtime.pipe.engine import PipelineEngine
 from ._program import Action, Program
 from ._deprecated import renamed_arguments
 from .torch._errors import UsageError
+from .torch._fits import check_chain, check_messages, check_size
 from .torch._groups import check_same_program, together
 from .torch._unsupported_stages import UNSUPPORTED_WRAPPERS, check_stage
 
@@ -126,8 +127,7 @@ class ProgramSchedule(schedule.PipeSchedule):
 
     def _check_placement(self) -> None:
         program, engine = self._program, self._engine
-        if program.num_ranks != self.stages:
-            raise UsageError(f"the program is for {program.num_ranks} ranks, but the engine has {self.stages}")
+        check_size(program, "the engine", ranks=self.stages)
         if program.num_microbatches != self.micro_batches:
             raise UsageError(
                 f"the program is for {program.num_microbatches} microbatches, but gradient_accumulation_steps is {self.micro_batches}"
@@ -135,9 +135,7 @@ class ProgramSchedule(schedule.PipeSchedule):
         ranks = tuple(range(program.num_ranks))
         if [pipe.rank_of_stage for pipe in program.pipes] != [ranks + ranks[::-1] if self._two else ranks]:
             raise UsageError(f"{engine} has {'two stages on each rank, in a V' if self._two else 'one stage on each rank, in their order'}")
-        (pipe,) = program.pipes
-        if pipe.skip_edges or pipe.gaps or pipe.slices > 1:
-            raise UsageError(f"{engine} hands whole microbatches from each stage to the next")
+        check_chain(program, engine)
 
     def _check_actions(self) -> None:
         """Checks the actions of this rank, that data is read in order, and that a PipelineEngine keeps one loss and one gradient
@@ -150,8 +148,7 @@ class ProgramSchedule(schedule.PipeSchedule):
                 raise UsageError(f"{engine} has no `{action.op}`")
             if action.kind.is_message and action.group is not None:
                 raise UsageError(f"{engine} sends the shapes of a first message ahead, which a batch would wait for: compile without fuse")
-        if not program.has_messages() and program.num_ranks > 1:
-            raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
+        check_messages(program)
         if "rendezvous" not in program.transports:
             raise UsageError(f"{engine} waits for each message: compile with transport='rendezvous', which proves that it does not hang")
         for _, stage in program.local_stages(self.stage_id):

@@ -14,10 +14,10 @@ from torchtitan.distributed import pipeline_parallel
 from ._program import Program
 from .torch._check import replaced
 from .torch._errors import UsageError
+from .torch._fits import check_chain
 from .torch._interop import load_torch_runtime
 from .torch._tune_options import TuneKeywords, TuneOptions, with_tune_options
 from .torch._tune_pytorch import TunedSchedule
-from .torch._unsupported_stages import check_slices
 
 __all__ = ["configure", "pipelining_fn", "tune"]
 
@@ -113,9 +113,7 @@ def pipelining_fn(program: Program, own: Callable[..., Any] = pipeline_parallel.
 
 
 def _pipelining_fn(program: Program, own: Callable[..., Any], tuning: TuneOptions | None) -> Callable[..., Any]:
-    if len(program.pipes) != 1:
-        raise UsageError(f"torchtitan has one pipe, the program {len(program.pipes)}")
-    check_slices(program, "torchtitan")
+    check_chain(program, "torchtitan")
     (pipe,) = program.pipes
     gathers = program._runs("UNSHARD")
 

@@ -118,5 +118,5 @@ def test_refuses_what_d9d_does_not_have() -> None:
     ]:
         with pytest.raises(UsageError, match=reason):
             ProgramBuilder(program)
-    with pytest.raises(UsageError, match="8 microbatches on 4 ranks, but there are 9 on 4"):
+    with pytest.raises(UsageError, match="for 8 microbatches, but the job has 9"):
         ProgramBuilder(programs()[0]).compose(9, 4)

@@ -157,7 +157,7 @@ def run_refusals(linear: Any, v: Any) -> None:
         (linear, compiled("dualpipe"), "one stage on each rank"),
         (v, compiled("one_f_one_b"), "two stages on each rank, in a V"),
         (v, compiled("interleaved_1f1b", V=2), "two stages on each rank, in a V"),
-        (linear, own(SLICED), "whole microbatches"),
+        (linear, own(SLICED), "slices of one sequence, but PipelineEngine would"),
         (linear, compiled("zb_h1"), "both gradients at once, but the program has `.*`: say full_backward"),
         (linear, compiled("one_f_one_b", rules="recompute"), "has no `R`"),
         (linear, compiled("one_f_one_b", comm_order="none", transport=None), "no messages"),

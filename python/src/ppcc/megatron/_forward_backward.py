@@ -20,23 +20,21 @@ from megatron.core.utils import get_model_config
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from .._program import Action, Pipe, Program
+from .._program import Action, Program
 from ..torch import _split
 from ..torch._channels import Channels
 from ..torch._errors import UsageError
+from ..torch._fits import check_chain, check_messages, check_size
 from ..torch._groups import Groups, check_same_program, together
 from ..torch._measure import NamedRanges, Observer
-from ..torch._stash import graph_placeholder
+from ..torch._stash import Key, Stash, key_of
 from ..torch._messages import Edge, Messages
 from ..torch._reductions import Reductions
 from ..torch._shapes import TensorInfo
-from ..torch._unsupported_stages import UNSUPPORTED_WRAPPERS, check_graph, check_slices, check_stage, has_multi_grad_hook
+from ..torch._unsupported_stages import UNSUPPORTED_WRAPPERS, check_graph, check_stage, has_multi_grad_hook
 from ._data import Microbatches
 from ._grad_sync import GradSync, hook_maker
 from ._placement import Placement, Programs, check_programs
-
-Key = tuple[int, int, int]
-"""Pipe, stage, microbatch."""
 
 # By default Megatron does these with orders of its own.
 _UNSUPPORTED = {
@@ -199,8 +197,7 @@ class ForwardBackward:
                     f"the program is for {program.num_microbatches} microbatches, but Megatron runs {microbatches}: give a "
                     "function that makes the program for a number of microbatches"
                 )
-            if program.num_ranks != group.size():
-                raise UsageError(f"the program is for {program.num_ranks} ranks, but the pipeline has {group.size()}")
+            check_size(program, "the pipeline", ranks=group.size())
             self._plans[microbatches] = _Plan(program, group.rank())
         return self._plans[microbatches]
 
@@ -283,16 +280,12 @@ class _Plan:
     def _check_program(self) -> None:
         program = self.program
         _split.check_version()
-        check_slices(program, "Megatron")
-        for pipe in program.pipes:
-            if pipe.skip_edges or pipe.gaps:
-                raise UsageError("Megatron hands outputs from each stage to the next: the program has other edges")
+        check_chain(program, "Megatron", has_pipes=True)
         for mnemonic in sorted(self.mnemonics):
             kind = next(action.kind for action in self.actions if action.op == mnemonic)
             if not kind.is_message and mnemonic not in ("F", "B", "I", "W", "REDUCE_GRAD", *_AT_END):
                 raise UsageError(f"nothing in Megatron is told to do `{mnemonic}` by its schedule")
-        if program.num_ranks > 1 and not program.has_messages():
-            raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
+        check_messages(program)
 
     def check(self, config: Any, chunks: Sequence[nn.Module], data: Any) -> None:
         """Raises UsageError if Megatron's settings require an order of its own."""
@@ -353,16 +346,6 @@ class _Plan:
             )
 
 
-@dataclass(slots=True)
-class _Stash:
-    """The data that a stage keeps for a microbatch from its forward to its backward."""
-
-    input: Tensor | None
-    output: Tensor | None
-    weights: Callable[[], None] | None = None
-    """The function that W calls."""
-
-
 @dataclass
 class _Step:
     """One call."""
@@ -391,7 +374,7 @@ class _Step:
         self._trains = not self.forward_only
         self.tokens = torch.zeros([], dtype=torch.int, device=self.device)
         self._stores: dict[int, list[Any]] = {}
-        self._stashes: dict[Key, _Stash] = {}
+        self._stashes: dict[Key, Stash] = {}
         self._started: Counter[int] = Counter()
         self._messages = Messages(self.channels, self.device, self._receive_specs, self.headers, answered=False, acknowledges={}, observer=self.observer)
         self._sync = GradSync(self.config, self.chunks, self.plan.reduces)
@@ -461,10 +444,10 @@ class _Step:
             return None
         return self._take((action.pipe.index, action.stage + 1, action.stage, action.microbatch), "backward")
 
-    def _send_input_gradients(self, action: Action, stash: _Stash, gradient: Tensor | None) -> None:
-        if stash.input is not None:
+    def _send_input_gradients(self, action: Action, stash: Stash, gradient: Tensor | None) -> None:
+        for tensor in stash.received():
             edge = (action.pipe.index, action.stage, action.stage - 1, action.microbatch)
-            self._messages.put(edge, (torch.zeros_like(stash.input) if gradient is None else gradient,))
+            self._messages.put(edge, (torch.zeros_like(tensor) if gradient is None else gradient,))
 
     # Actions.
 
@@ -494,13 +477,13 @@ class _Step:
             self._messages.put((pipe.index, stage, stage + 1, microbatch), (output.detach(),))
         if self.forward_only:
             return
+        stash = self._stashes[key_of(action)] = Stash({} if input_tensor is None else {stage - 1: (input_tensor,)}, (output,), ())
         if not _is_last(action) and self.config.deallocate_pipeline_outputs:
             # The message has the memory; the backward needs only the place in the graph.
             if self.plan.has_split_backward:
-                output = graph_placeholder(output)
+                stash.release_outputs()
             else:
                 schedules.deallocate_output_tensor(output, True)
-        self._stashes[_key(action)] = _Stash(input_tensor, output)
         self.peak_activations = max(self.peak_activations, len(self._stashes))
 
     def _forward_step(self, action: Action, chunk: int, input_tensor: Tensor | None, is_first: bool) -> Any:
@@ -535,13 +518,13 @@ class _Step:
         return None if kept is None else self._started[chunk] % self.plan.in_flight[chunk] >= kept
 
     def _backward(self, action: Action) -> None:
-        stash = self._stashes[_key(action)]
+        stash = self._stashes[key_of(action)]
         with self._adding(action):
             self._send_input_gradients(action, stash, self._backward_step(stash, self._output_gradient(action)))
             self._delayed_weights(action)
-        del self._stashes[_key(action)]
+        del self._stashes[key_of(action)]
 
-    def _backward_step(self, stash: _Stash, gradient: Tensor | None) -> Tensor | None:
+    def _backward_step(self, stash: Stash, gradient: Tensor | None) -> Tensor | None:
         config = self.config
         if self.plan.has_split_backward and config.deallocate_pipeline_outputs:
             config = copy.copy(config)  # Stand-ins have a shape.
@@ -550,8 +533,8 @@ class _Step:
 
         given: Tensor | None = _call(
             schedules.backward_step,
-            stash.input,
-            stash.output,
+            next(iter(stash.received()), None),
+            *stash.outputs,
             gradient,
             model_type=get_model_type(self.chunks[0]),
             config=config,
@@ -559,26 +542,24 @@ class _Step:
         return given
 
     def _backward_input(self, action: Action) -> None:
-        stash = self._stashes[_key(action)]
+        stash = self._stashes[key_of(action)]
         gradient = self._output_gradient(action)
         if self.config.delay_wgrad_compute:
             self._send_input_gradients(action, stash, self._backward_step(stash, gradient))
             return
         with _timed(self.config, "backward-compute"):
-            output = stash.output
-            assert output is not None
+            (output,) = stash.outputs
             if gradient is None:
                 output = output if self.config.grad_scale_func is None else self.config.grad_scale_func(output)
                 gradient = torch.ones_like(output)
-            inputs = [] if stash.input is None else [stash.input]
             # The hooks of Megatron's DistributedDataParallel are to see each weight of the last gradient once, in W.
             is_last = self._is_last_gradient(action)
-            stash.weights = _split.backward_input(inputs, [output], [gradient], f"stage {action.stage}", defers_all=is_last)
-            stash.output = None  # Else it would keep the graph.
-        self._send_input_gradients(action, stash, None if stash.input is None else stash.input.grad)
+            stash.weights = _split.backward_input(stash.received(), [output], [gradient], f"stage {action.stage}", defers_all=is_last)
+            stash.outputs = ()  # Else they would keep the graph.
+        self._send_input_gradients(action, stash, next((tensor.grad for tensor in stash.received()), None))
 
     def _backward_weight(self, action: Action) -> None:
-        stash = self._stashes.pop(_key(action))
+        stash = self._stashes.pop(key_of(action))
         with self._adding(action), _timed(self.config, "backward-compute"):
             if stash.weights is not None:
                 stash.weights()
@@ -599,10 +580,6 @@ class _Step:
 
     def _is_last_gradient(self, action: Action) -> bool:
         return self.plan.last_gradient[self.plan.chunk(action)] == (action.stage, action.microbatch)
-
-
-def _key(action: Action) -> Key:
-    return action.pipe.index, action.stage, action.microbatch
 
 
 def _device(chunks: list[nn.Module]) -> torch.device:

@@ -18,11 +18,12 @@ from ..torch._errors import UsageError
 from ..torch._groups import Groups
 from ..torch._layers import static_bytes
 from ..torch._measure import MemoryMeter, Observer
+from ..torch._stash import key_of
 from ..torch._tune_options import TuneKeywords, TuneOptions, with_tune_options
 from ..torch._tune_result import TuneResult
 from ..torch._tuning import Job, Tuner, Tuning, check_program, raise_first
 from ..torch._unsupported_stages import check_graph
-from ._forward_backward import ForwardBackward, _device, _key, _Plan
+from ._forward_backward import ForwardBackward, _device, _Plan
 from ._placement import Programs, install_run, unwrapped
 
 
@@ -177,20 +178,12 @@ class _Meter(MemoryMeter):
             yield
         if action.op == "F" and action.stage not in self._looked_at:
             self._looked_at.add(action.stage)
-            stash = step._stashes[_key(action)]
+            stash = step._stashes[key_of(action)]
             try:
-                check_graph([stash.output], [stash.input], f"stage {action.stage}", defers_all=True)
+                check_graph(stash.outputs, stash.received(), f"stage {action.stage}", defers_all=True)
             except UsageError as error:
                 self.split_error = self.split_error or str(error)
 
     def _stays(self, step: Any, action: Action) -> list[Tensor]:
         chunk = unwrapped(step.chunks[step.plan.chunk(action)])
         return [*chunk.parameters(), *chunk.buffers()]
-
-    def _keeps(self, step: Any, action: Action) -> list[Tensor]:
-        stash = step._stashes[_key(action)]
-        return [tensor for tensor in (stash.input, stash.output) if tensor is not None]
-
-    def _received(self, step: Any, action: Action) -> list[Tensor]:
-        given = step._stashes[_key(action)].input
-        return [] if given is None else [given]

@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 from .._program import Program
 from ._errors import UsageError
+from ._fits import check_size
 
 T = TypeVar("T")
 
@@ -117,8 +118,7 @@ def check_same_program(program: Program, group: dist.ProcessGroup | None) -> Non
             )
     with together(group):
         if not program._is_of([fingerprint for *_, fingerprint in found]):
-            if len(found) != program.num_ranks:
-                raise UsageError(f"the program is for {program.num_ranks} ranks, but the process group has {len(found)}")
+            check_size(program, "the process group", ranks=len(found))
             raise UsageError(
                 f"the rows of {program.name} have changed since the compiler wrote the digest {program._stated_digest}: compile it "
                 "again, or load it without `rank`"

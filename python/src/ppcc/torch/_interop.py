@@ -15,9 +15,10 @@ from torch.utils._pytree import tree_leaves
 
 from .._program import Program
 from ._errors import UsageError
+from ._fits import check_slices
 from ._fsdp import check_root, is_sharded
 from ._groups import check_same_program, together
-from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, ForwardRecord, check_leaves, check_no_nested_backward, check_slices, check_stage, check_torch_graph
+from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, ForwardRecord, check_leaves, check_no_nested_backward, check_stage, check_torch_graph
 
 _UNSUPPORTED_WRAPPERS = UNSUPPORTED_WRAPPERS | {"DistributedDataParallel": f"PyTorch knows it around a whole stage, with B: wrap the stage, and {USE_FULL_BACKWARD}"}
 

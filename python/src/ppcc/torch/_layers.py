@@ -26,10 +26,9 @@ from torch.utils._pytree import tree_leaves
 from .._program import Action
 from . import _split
 from ._errors import UsageError
-from ._groups import Groups
 from ._measure import MemoryMeter, now
 from ._runtime import Runtime
-from ._stash import OffloadedTensors
+from ._stash import OffloadedTensors, key_of
 from ._step import Step
 from ._unsupported_stages import check_graph
 
@@ -138,7 +137,7 @@ class LayerMeter(MemoryMeter):
         calls: list[_Call] = []
         self.calls[action.stage] = calls
         stage = action.stage
-        key = action.pipe.index, stage, action.microbatch
+        key = key_of(action)
         passed: list[Any] = []
 
         def record(layer: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], output: Any) -> None:

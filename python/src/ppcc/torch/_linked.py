@@ -18,6 +18,7 @@ from .._program import Action, Pipe, Program
 from ._channels import Channels
 from ._ddp import ReplicatedStages, inside
 from ._errors import UsageError
+from ._fits import TAKE_SLICES, check_messages, check_slices
 from ._fsdp import ShardedStage, check_root, is_sharded
 from ._groups import Groups
 from ._inputs import BatchSplitter, Inputs, parameter_names
@@ -28,7 +29,7 @@ from ._shapes import TensorInfo, check_plain, infer, structure_of, structured, t
 from ._slices import caches_of
 from ._split import check_version
 from ._stash import Key, StageKey, key_of, stage_key_of
-from ._unsupported_stages import TAKE_SLICES, check_slices, check_stage, has_multi_grad_hook
+from ._unsupported_stages import check_stage, has_multi_grad_hook
 from ._streams import Streams
 
 _log = logging.getLogger(__name__)
@@ -217,14 +218,7 @@ class LinkedProgram:
                     f"with variable_shapes each receive has to stand right before the action that reads it, but {late} does "
                     "not: compile with comm_order='late', and without fuse"
                 )
-        crosses = any(
-            pipe.rank_of_stage[stage] != pipe.rank_of_stage[reader]
-            for pipe in program.pipes
-            for stage in range(pipe.num_stages)
-            for reader in pipe.readers(stage)
-        )
-        if crosses and not program.has_messages():
-            raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
+        check_messages(program)
         has_last = any(not pipe.readers(stage) for pipe, stage in program.local_stages(self.rank))
         if program.has_backward and setup.loss_fn is None and has_last:
             raise UsageError("a last stage needs a loss_fn")

@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 
 from .._profile import Event, Profile
 from .._program import Action
-from ._stash import OffloadedTensors
+from ._stash import Key, OffloadedTensors, key_of
 
 if TYPE_CHECKING:
     from ._groups import Groups
@@ -47,12 +47,12 @@ class NamedRanges(Observer):
     def __init__(self, handlers: Collection[str] = ()) -> None:
         """`handlers` are the mnemonics of actions that may read nothing."""
         self._handlers = handlers
-        self._starting: dict[tuple[int, int, int], tuple[list[int], Callable[[], object]]] = {}
+        self._starting: dict[Key, tuple[list[int], Callable[[], object]]] = {}
         """By pipe, stage and microbatch: how many messages an action still waits for, and what begins its range."""
 
     @contextmanager
     def runs(self, step: object, action: Action) -> Iterator[None]:
-        key = _key(action)
+        key = key_of(action)
         with ExitStack() as ranges:
             if count := 0 if action.op in self._handlers else _count_received(action):
                 self._starting[key] = [count], lambda: ranges.enter_context(torch.profiler.record_function(str(action)))
@@ -115,7 +115,7 @@ class MemoryMeter(Observer):
             return
         yield
         if measures:
-            deferred = step._stashes[_key(action)].weights
+            deferred = step._stashes[key_of(action)].weights
             gradients = [leaf for leaf in tree_leaves(getattr(deferred, "args", ())) if isinstance(leaf, Tensor)]
             self.kept["I"][action.stage] = OffloadedTensors(()).count_bytes(gradients)
 
@@ -126,15 +126,11 @@ class MemoryMeter(Observer):
 
     def _keeps(self, step: Any, action: Action) -> list[Tensor]:
         """What is kept after a forward beside what autograd saves."""
-        return [*self._received(step, action), *step._stashes[_key(action)].outputs]
+        return [*self._received(step, action), *step._stashes[key_of(action)].outputs]
 
     def _received(self, step: Any, action: Action) -> list[Tensor]:
-        received: list[Tensor] = step._stashes[_key(action)].received()
+        received: list[Tensor] = step._stashes[key_of(action)].received()
         return received
-
-
-def _key(action: Action) -> tuple[int, int, int]:
-    return action.pipe.index, action.stage, action.microbatch
 
 
 class TimeRecorder(Observer):

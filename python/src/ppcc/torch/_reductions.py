@@ -15,10 +15,7 @@ from .._program import Action, Kind, Program
 from ._errors import UsageError
 from ._groups import Groups
 from ._async_reduce import AsyncReducer
-from ._stash import stage_key_of
-
-StageKey = tuple[int, int]
-"""Pipe and stage."""
+from ._stash import StageKey, stage_key_of
 
 Tie = Mapping[int, str]
 """The name of a shared weight in each of its stages; negative stages count from the last."""

@@ -16,6 +16,7 @@ from .._deprecated import Renamed, renamed_arguments
 from .._program import Action, Program
 from ._errors import UsageError, StepError
 from ._failures import Failures, flight_records
+from ._fits import check_size
 from ._groups import Groups, check_same_program
 from ._inputs import Inputs
 from ._linked import Handler, LinkedProgram, LossFunction, RuntimeConfig
@@ -191,8 +192,7 @@ class Runtime:
         # Not by identity: all ranks must link together, and one may have loaded the program again.
         key = program._stated_digest, program.transports, program.kinds
         if key not in self._links:
-            if program.num_ranks != self._setup.groups.ranks:
-                raise UsageError(f"the program is for {program.num_ranks} ranks, but the Runtime has {self._setup.groups.ranks}")
+            check_size(program, "the Runtime", ranks=self._setup.groups.ranks)
             if self._optimizer is not None and self._optimizer.is_collective and "STEP" not in self._setup.handlers:
                 check_step_is_barrier(program)
             self._links[key] = LinkedProgram(program, self._setup, ACTION_FUNCTIONS.keys(), is_first=not self._links)
@@ -442,9 +442,7 @@ def _own_rank(program: Program, group: dist.ProcessGroup | None) -> int:
             f"the program is for {program.num_ranks} ranks, but there is no process group: "
             "call torch.distributed.init_process_group first"
         )
-    size = dist.get_world_size(group)
-    if size != program.num_ranks:
-        raise UsageError(f"the program is for {program.num_ranks} ranks, but the process group has {size}")
+    check_size(program, "the process group", ranks=dist.get_world_size(group))
     return dist.get_rank(group)
 
 

@@ -13,7 +13,6 @@ steps of a training loop that others own serve as well as those that tune() runs
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 import warnings
 from abc import ABC, abstractmethod

@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from torch.autograd.graph import Node, get_gradient_edge
 from torch.overrides import TorchFunctionMode
 
-from .._program import Program
 from ._errors import UsageError
 from ._split import find_split_nodes, is_compiled, needs_whole_backward, whole_backward_message
 
@@ -38,23 +37,6 @@ UNSUPPORTED_WRAPPERS = {
     "MegatronFSDP": USE_FULLY_SHARD,
 }
 """Classes, by name, of any package, that expect one backward after each forward, and what to use instead."""
-
-
-TAKE_SLICES = (
-    "give its attentions a ppcc.torch.SliceCache, set `takes_slices = True` if no position of it reads another one, or use a schedule of "
-    "whole sequences"
-)
-"""What to do about a stage."""
-
-
-def check_slices(program: Program, client: str, remedy: str = "use a schedule of whole sequences") -> None:
-    """Raises UsageError for a program whose microbatches are slices of sequences."""
-    for pipe in program.pipes:
-        if pipe.slices > 1:
-            raise UsageError(
-                f"each {pipe.slices} microbatches of `{program.schedule}` are slices of one sequence, but {client} would train each as a "
-                f"sample of its own, without the keys and values of the slices before it: {remedy}"
-            )
 
 
 def check_stage(

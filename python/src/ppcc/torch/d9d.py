@@ -8,6 +8,9 @@ Examples:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from d9d.pipelining.infra.schedule.component.program import PipelineProgramBuilder, ScheduleStyle
 from d9d.pipelining.infra.schedule.component.runtime import (
     ActionBase,
@@ -23,8 +26,8 @@ from d9d.pipelining.infra.schedule.component.runtime import (
 
 from .._program import Action, Pipe, Program
 from ._errors import UsageError
+from ._fits import check_chain, check_messages, check_size
 from ._groups import check_same_program
-from ._unsupported_stages import check_slices
 
 
 class ProgramBuilder(PipelineProgramBuilder):
@@ -39,16 +42,11 @@ class ProgramBuilder(PipelineProgramBuilder):
     """
 
     def __init__(self, program: Program) -> None:
-        if len(program.pipes) != 1:
-            raise UsageError(f"d9d has one pipe, the program {len(program.pipes)}")
-        check_slices(program, "d9d")
+        check_chain(program, "d9d")
+        check_messages(program)
         (pipe,) = program.pipes
-        if pipe.skip_edges:
-            raise UsageError("d9d has no skip edges")
         if pipe.num_stages % program.num_ranks != 0:
             raise UsageError(f"d9d has equally many stages on each rank, but there are {pipe.num_stages}")
-        if pipe.num_stages > 1 and program.num_ranks > 1 and not program.has_messages():
-            raise UsageError("the program has no messages: compile it with a comm_order other than `none`")
         self._program = program
         self._style = _style(pipe, program.num_ranks)
         self._lists = {
@@ -69,11 +67,7 @@ class ProgramBuilder(PipelineProgramBuilder):
             UsageError: The program is for other numbers, or processes have different programs.
         """
         check_same_program(self._program, None)
-        if (num_microbatches, pp_size) != (self._program.num_microbatches, self._program.num_ranks):
-            raise UsageError(
-                f"the program is for {self._program.num_microbatches} microbatches on {self._program.num_ranks} ranks, "
-                f"but there are {num_microbatches} on {pp_size}"
-            )
+        check_size(self._program, "the job", ranks=pp_size, microbatches=num_microbatches)
         return self._lists
 
     @property
@@ -105,20 +99,18 @@ def _item(actions: tuple[Action, ...]) -> ActionBase:
 
 
 def _action(action: Action) -> ActionBase:
-    stage, microbatch = action.stage, action.microbatch
-    match action.op:
-        case "F":
-            return ForwardComputeAction(stage, microbatch)
-        case "B" | "I" as op:
-            return BackwardFullInputComputeAction(stage, microbatch, full_backward=op == "B")
-        case "W":
-            return BackwardWeightComputeAction(stage, microbatch)
-        case "SEND_F":
-            return ForwardSendAction(stage, microbatch)
-        case "RECV_F":
-            return ForwardReceiveAction(stage, microbatch)
-        case "SEND_B":
-            return BackwardSendAction(stage, microbatch)
-        case "RECV_B":
-            return BackwardReceiveAction(stage, microbatch)
-    raise UsageError(f"d9d has no `{action.op}`")
+    if action.op not in _ACTIONS:
+        raise UsageError(f"d9d has no `{action.op}`")
+    return _ACTIONS[action.op](action.stage, action.microbatch)
+
+
+_ACTIONS: dict[str, Callable[[int, int], ActionBase]] = {
+    "F": ForwardComputeAction,
+    "B": partial(BackwardFullInputComputeAction, full_backward=True),
+    "I": partial(BackwardFullInputComputeAction, full_backward=False),
+    "W": BackwardWeightComputeAction,
+    "SEND_F": ForwardSendAction,
+    "RECV_F": ForwardReceiveAction,
+    "SEND_B": BackwardSendAction,
+    "RECV_B": BackwardReceiveAction,
+}
