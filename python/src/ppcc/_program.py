@@ -16,6 +16,7 @@ import _ppcc
 
 from ._diagnostics import Error
 from ._digest import digest, fingerprint
+from ._documents import from_row
 from ._program_file import ProgramFile
 from ._program_json import validate_header, validate_rows, parse_program_json
 from ._report import Report
@@ -598,16 +599,6 @@ def _installed_torch() -> str | None:
         return None
 
 
-def _kind(row: dict[str, Any]) -> Kind:
-    collective = row.get("collective")
-    return Kind(
-        row["mnemonic"],
-        row["class"],
-        row.get("per", "microbatch"),
-        tuple(collective) if isinstance(collective, list) else collective,
-    )
-
-
 def _check_version(document: Mapping[str, Any]) -> None:
     if (version := document.get("version")) not in (1, 3):
         raise Error(f"a program of version {version}, which this package does not know")
@@ -634,17 +625,9 @@ def _part(file: ProgramFile, rank: int) -> Program:
 def _read(
     document: dict[str, Any], rows: Rows, native: _ppcc.Program | None, text: str = "", file: ProgramFile | None = None
 ) -> Program:
-    kinds = tuple(map(_kind, document["kinds"]))
+    kinds = tuple(from_row(Kind, row, kind_class=row["class"]) for row in document["kinds"])
     pipes = tuple(
-        Pipe(
-            index,
-            row["name"],
-            range(*row["microbatches"]),
-            tuple(row["rank_of_stage"]),
-            tuple((low, high) for low, high in row["skip_edges"]),
-            tuple(row.get("gaps", ())),
-            row.get("slices", 1),
-        )
+        from_row(Pipe, row, index=index, microbatches=range(*row["microbatches"]), skip_edges=tuple((low, high) for low, high in row["skip_edges"]))
         for index, row in enumerate(document["pipes"])
     )
     sites = [
