@@ -18,6 +18,7 @@ struct SynthesizeOptions : Options {
   SynthesisRequest userRequest;
   std::optional<uint64_t> effort;
   bool asJson = false;
+  std::string certificate;
 };
 
 /// One unit of --effort, in simulated actions.
@@ -53,6 +54,9 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
   parser.choice("--format", "The format of the figures",
                 {{"text", false}, {"json", true}}, options.asJson);
   addOutput(parser, options.output);
+  parser.output("--certificate", options.certificate,
+                "Also write a certificate of the makespan and the bound for "
+                "ppcc-check-proof");
   addScheduleOptions(parser, options);
   addErrorOptions(parser, options.console);
 }
@@ -213,12 +217,15 @@ int ppcc::runSynthesize(const Invocation &call) {
         "no placement: --placement=linear is the usual one");
   SynthesisRequest &userRequest = options.userRequest;
   const Request &given = options.request;
-  for (auto [name, isGiven] : {std::pair("--recompute", userRequest.recompute),
-                               std::pair("--offload", userRequest.offload)})
+  for (auto [name, isGiven] :
+       {std::pair("--recompute", userRequest.recompute),
+        std::pair("--offload", userRequest.offload),
+        std::pair("--certificate", !options.certificate.empty())})
     for (auto [other, excludes] :
          {std::pair("--for", !userRequest.free.empty()),
-          std::pair("--with", !given.rules.empty())})
-      if (isGiven && excludes)
+          std::pair("--with", !given.rules.empty()),
+          std::pair("--certificate", !options.certificate.empty())})
+      if (isGiven && excludes && StringRef(name) != other)
         return parser.usageError(
             fmt::format("{} and {} exclude each other", other, name));
   if (std::string meant = meantPlacement(given.input, *call.files);
@@ -234,6 +241,14 @@ int ppcc::runSynthesize(const Invocation &call) {
   if (options.asJson && options.output != "-" &&
       isSameFile(options.output, "-", call.out))
     return parser.usageError("--output is where the JSON goes");
+  const std::string &certificate = options.certificate;
+  if (options.asJson && !certificate.empty() &&
+      isSameFile(certificate, "-", call.out))
+    return parser.usageError("--certificate is where the JSON goes");
+  if (!certificate.empty() && userRequest.objective == Objective::Span)
+    return parser.usageError(
+        "--certificate is about the makespan: leave out --objective=span");
+  userRequest.certifies = !certificate.empty();
   userRequest.request = options.request;
   if (options.effort)
     userRequest.budget = *options.effort * effortUnit;
@@ -251,8 +266,8 @@ int ppcc::runSynthesize(const Invocation &call) {
     };
   auto session =
       consoleSession(call, options.console, [&](Diagnostic &) { clearLine(); });
-  if (!prepareOutputs({options.output, options.asJson ? "-" : ""}, call.out,
-                      *session))
+  if (!prepareOutputs({options.output, options.asJson ? "-" : "", certificate},
+                      call.out, *session))
     return Errors;
   SigintGuard interrupt;
   userRequest.stop = &isInterrupted;
@@ -265,14 +280,21 @@ int ppcc::runSynthesize(const Invocation &call) {
   clearLine();
   if (!found)
     return Errors;
-  // A file first: nobody may read the figures to their end.
-  auto writeText = [&] {
-    return write([&](raw_ostream &s) { s << found->text; });
+  // Files first: nobody may read the figures to their end.
+  auto writeFiles = [&]() -> int {
+    int code = write([&](raw_ostream &s) { s << found->text; });
+    if (!userRequest.certifies)
+      return code;
+    if (found->certificate.empty())
+      return Errors;
+    return std::max<int>(
+        code, writeOutput(certificate, call.out, *session,
+                          [&](raw_ostream &s) { s << found->certificate; }));
   };
-  int code = options.output == "-" ? int(Success) : writeText();
+  int code = options.output == "-" ? int(Success) : writeFiles();
   if (options.asJson)
     putJson(call.out, [&](JsonFields &fields) { putResult(*found, fields); });
   else
     printText(*found, userRequest.objective, err);
-  return options.output == "-" ? writeText() : code;
+  return options.output == "-" ? writeFiles() : code;
 }

@@ -1,63 +1,17 @@
 // Reads certificates.
+#include "CertificateJson.h"
 #include "ppcc/Proof/Certificate.h"
 #include "ppcc/Proof/TemplateJson.h"
-#include "ppcc/Support/JsonDepth.h"
 
 #include <bit>
 
 using namespace ppcc;
 using namespace ppcc::proof;
-namespace json = llvm::json;
 
 namespace {
 
-/// Why a file is no certificate.
-struct InvalidCertificate {
-  std::string why;
-};
-[[noreturn]] void refuse(std::string why) {
-  throw InvalidCertificate{std::move(why)};
-}
-
-/// No number of M is larger, and no model has more of anything.
-constexpr int64_t maxNumber = int64_t(1) << 40, maxStep = INT32_MAX,
-                  maxItems = 0xFFFE;
-
-// ---- What is there, and is what it should be ----
-
-template <class Found> Found require(Found found, StringRef key) {
-  if (!found)
-    refuse(fmt::format("`{}` is missing, or something else", key));
-  return found;
-}
-std::string string(const json::Object &from, StringRef key) {
-  return require(from.getString(key), key)->str();
-}
-int64_t integer(const json::Object &from, StringRef key, int64_t min,
-                int64_t max) {
-  int64_t value = *require(from.getInteger(key), key);
-  if (value < min || value > max)
-    refuse(fmt::format("`{}` is out of range", key));
-  return value;
-}
-const json::Array &array(const json::Object &from, StringRef key,
-                         size_t max = maxItems) {
-  const json::Array &items = *require(from.getArray(key), key);
-  if (items.size() > max)
-    refuse(fmt::format("`{}` has too many items", key));
-  return items;
-}
-const json::Object &object(const json::Object &from, StringRef key) {
-  return *require(from.getObject(key), key);
-}
-bool isNull(const json::Object &from, StringRef key) {
-  return require(from.get(key), key)->kind() == json::Value::Null;
-}
-void checkKeys(const json::Object &from, ArrayRef<StringRef> keys) {
-  for (const auto &[key, value] : from)
-    if (!llvm::is_contained(keys, StringRef(key)))
-      refuse(fmt::format("`{}` is not a key", StringRef(key)));
-}
+/// No number of M is larger.
+constexpr int64_t maxNumber = int64_t(1) << 40, maxStep = INT32_MAX;
 
 Rational rational(const json::Value &from, StringRef key) {
   auto [numerator, denominator] = require(from.getAsString(), key)->split('/');
@@ -355,14 +309,8 @@ std::vector<std::vector<Item>> items(const json::Object &from, StringRef key,
 class Reader {
 public:
   Certificate read(StringRef text) {
-    if (isJsonDeeper(text, 64))
-      refuse("it has more than 64 levels of nesting");
-    auto value = json::parse(text);
-    if (!value)
-      refuse(llvm::toString(value.takeError()));
-    const json::Object &file = *require(value->getAsObject(), "format");
-    if (string(file, "format") != "ppcc.certificate")
-      refuse("it is not a ppcc.certificate");
+    json::Value value = parse(text, "ppcc.certificate");
+    const json::Object &file = *value.getAsObject();
     if (int64_t version = integer(file, "version", INT64_MIN, INT64_MAX);
         version != 2)
       refuse(fmt::format("it is a certificate of version {}; this program "

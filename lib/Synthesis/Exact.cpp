@@ -56,9 +56,10 @@ public:
     while (low < high && pool.actions < end && !pool.isDone()) {
       makespan = high == best() ? high - 1 : (low + high) / 2;
       limit = pool.actions + (end - pool.actions) / 2;
-      if (isRefuted())
+      if (isRefuted()) {
         low = makespan + 1;
-      else
+        std::swap(shown, cases);
+      } else
         high = std::min(makespan, best());
     }
     if (low * unit <= pool.bound.time)
@@ -67,6 +68,7 @@ public:
     pool.bound.time = low * unit;
     pool.bound.kind = ResourceBound::Kind::Search;
     pool.bound.rounds = nodes;
+    pool.bound.cases = std::move(shown);
   }
 
 private:
@@ -232,19 +234,23 @@ private:
   bool isRefutedByRules() {
     ++nodes;
     while (!isOut()) {
-      if (!narrowByEdges())
-        return true;
-      if (llvm::none_of(ranks, [](Rank &rank) { return rank.isDirty; }))
+      bool isWithin = narrowByEdges();
+      if (isWithin &&
+          llvm::none_of(ranks, [](Rank &rank) { return rank.isDirty; }))
         return false;
       for (Rank &rank : ranks)
-        if (rank.isDirty && !narrowByStates(rank))
-          return true;
+        isWithin = isWithin && (!rank.isDirty || narrowByStates(rank));
+      if (!isWithin) {
+        cases.emplace_back();
+        return true;
+      }
     }
     return false;
   }
 
   bool isRefuted() {
     windows.clear();
+    cases.clear();
     for (Time time : times)
       windows.push_back({0, makespan - time});
     for (Rank &rank : ranks)
@@ -281,6 +287,8 @@ private:
     std::vector<Window> saved = windows;
     Time middle = std::midpoint(windows[split].from, windows[split].to);
     bool first = ratings[split][1] < ratings[split][0];
+    Op op = opOf[split];
+    cases.push_back({op, split - problem.first[op], middle * unit, first});
     for (bool isLate : {first, !first}) {
       windows = saved;
       narrow(split, isLate ? middle + 1 : -never, isLate ? never : middle);
@@ -325,8 +333,9 @@ private:
   std::vector<Op> opOf; ///< By action, as what follows.
   std::vector<Time> times;
   std::vector<Window> windows, narrowed;
-  std::vector<std::array<uint32_t, 2>> ratings; ///< Of both halves.
-  std::vector<Time> earliest, latest;           ///< Of a rank in a state.
+  std::vector<std::array<uint32_t, 2>> ratings;  ///< Of both halves.
+  std::vector<Time> earliest, latest;            ///< Of a rank in a state.
+  std::vector<ResourceBound::Case> cases, shown; ///< Of this and of `low - 1`.
 };
 
 } // namespace

@@ -74,6 +74,11 @@ public:
   /// What is said of it at the top of its text, in lines of comment.
   std::string commentOf(const SynthesisResult &result) const;
 
+  /// A certificate that the order takes what it takes, and of the bound; empty
+  /// after a report.
+  std::string certify(const Problem &problem, const Order &order,
+                      const ResourceBound &bound);
+
   Workload::Backward backward() const {
     return userRequest.fusedBackward ? Workload::Backward::Fused
                                      : Workload::Backward::Split;

@@ -116,6 +116,8 @@ struct OneSearch {
       return std::nullopt;
     }
     result.text = context.commentOf(result) + result.text;
+    if (context.userRequest.certifies)
+      result.certificate = context.certify(problem, result.order, result.bound);
     return result;
   }
 

@@ -1,6 +1,8 @@
-// Checks a certificate of `ppcc prove`. All that it is made of is listed in
-// docs/every-m.md: nothing that lays out, guesses or changes programs.
+// Checks a certificate of `ppcc prove` or `ppcc synthesize`. All that it is
+// made of is listed in docs/every-m.md: nothing that lays out, guesses or
+// changes programs.
 #include "ppcc/Proof/Certificate.h"
+#include "ppcc/Proof/Optimality.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -46,15 +48,37 @@ static std::string nameOf(const Certificate &certificate, size_t model) {
              : " (" + std::to_string(model) + ")";
 }
 
+static int printOptimality(const Optimality &shown) {
+  std::string unit = shown.unit == "1" ? "" : " times " + shown.unit;
+  llvm::outs() << "given: " << shown.given << "\nmakespan " << shown.makespan
+               << unit << ": shown by the order\nbound " << shown.bound << unit
+               << ": shown by " << shown.argument << "\nshown: ";
+  if (shown.makespan == shown.bound)
+    llvm::outs() << "the order is optimal\n";
+  else if (shown.bound == 0)
+    llvm::outs() << "the makespan\n";
+  else // Rounded up.
+    llvm::outs() << fmt::format(
+        "the order takes at most {:.2f} % more than an optimal one\n",
+        std::ceil(1e4 * (shown.makespan - shown.bound) / shown.bound) / 100);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   if (argc != 2 || llvm::StringRef(argv[1]).starts_with("--")) {
     llvm::errs() << "usage: ppcc-check-proof FILE\n"
-                    "Checks what `ppcc prove --certificate FILE` wrote.\n";
+                    "Checks what `ppcc prove` or `ppcc synthesize` wrote with "
+                    "--certificate FILE.\n";
     return 2;
   }
   std::string text;
   if (std::string why = readInto(text, argv[1]); !why.empty())
     return fail(argv[1] + (": " + why));
+  if (llvm::StringRef(text).take_front(99).contains("\"ppcc.optimality\"")) {
+    auto shown = checkOptimality(text);
+    return shown ? printOptimality(*shown)
+                 : fail(argv[1] + (": " + toString(shown.takeError())));
+  }
   auto certificate = readCertificate(text);
   if (!certificate)
     return fail(argv[1] + (": " + toString(certificate.takeError())));

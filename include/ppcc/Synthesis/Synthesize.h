@@ -15,6 +15,7 @@ struct SynthesisRequest {
   Request request;
   Objective objective = Objective::Makespan;
   bool fusedBackward = false;
+  bool certifies = false; ///< Of one number of microbatches, and makespans.
   /// Which stages compute their activations again, or bring them to the host
   /// and back, and for which microbatches, is looked for, too: with the actions
   /// of std.pp, or those of the placement's file.
@@ -38,8 +39,9 @@ struct SynthesisRequest {
 
 /// What was found.
 struct SynthesisResult {
-  Compiled compiled; ///< The schedule, through all passes.
-  std::string text;  ///< Its source.
+  Compiled compiled;       ///< The schedule, through all passes.
+  std::string text;        ///< Its source.
+  std::string certificate; ///< Empty where there is none.
   synthesis::Order order;
   Time makespan = 0, span = 0; ///< On the first of its transports.
   Time value = 0;              ///< That of the objective.

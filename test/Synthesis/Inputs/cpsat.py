@@ -1,4 +1,5 @@
-"""Compares what `ppcc synthesize` finds for small random problems with the optimum that CP-SAT proves, and both with the bound.
+"""Compares what `ppcc synthesize` finds for small random problems with the optimum that CP-SAT proves, and both with the bound
+and its certificate.
 
 Usage: cpsat.py PPCC FOLDER PROBLEMS [SECONDS]
 """
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 from ortools.sat.python import cp_model
+from small_problems import options_of, problem
 
 
 def optimum(rank_of, microbatches, times, latency, memory, limits, fused, horizon, seconds):
@@ -57,40 +59,18 @@ def optimum(rank_of, microbatches, times, latency, memory, limits, fused, horizo
     return (round(solver.ObjectiveValue()) if known else None), status == cp_model.OPTIMAL
 
 
-def problem(rng):
-    placement = rng.choice(["linear", "linear", "v", "loop:2", "wave:2"])
-    chunks = 1 if placement == "linear" else 2
-    ranks = rng.choice([2, 3, 4] if chunks == 1 else [2, 3])
-    microbatches = rng.choice([3, 4, 5, 6] if chunks == 1 else [2, 3, 4])
-    there, back = list(range(ranks)), list(reversed(range(ranks)))
-    rank_of = there if chunks == 1 else there + (there if placement == "loop:2" else back)
-    base, uneven = rng.choice([[1, 1, 1], [5, 6, 4], [2, 3, 1], [3, 3, 2]]), rng.random() < 0.4
-    times = [[max(1, t + (rng.randint(-1, 2) if uneven else 0)) for t in base] for _ in rank_of]
-    memory = rng.choice([(2, 2), (2, 1)])
-    limits = [rng.randint(2 * chunks, 2 * chunks * max(2, ranks)) for _ in range(ranks)]
-    return placement, rank_of, microbatches, times, rng.choice([0, 0, 1]), memory, limits, rng.random() < 0.25
-
-
 def main():
     ppcc, folder, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     seconds = float(sys.argv[4]) if len(sys.argv) > 4 else 10
-    rng, optimal, agreed = random.Random(1), 0, 0
+    rng, optimal, certified, agreed = random.Random(1), 0, 0, 0
     for _ in range(count):
         placement, rank_of, microbatches, times, latency, memory, limits, fused = problem(rng)
-        letters = "FB" if fused else "FIW"
-        costs = {
-            "cost": {letter: [t[p] for t in times] for p, letter in enumerate(letters)},
-            "latency": latency,
-            "memory": {"F": memory[0], "limit": limits},
-        }
-        if not fused:
-            costs["memory"]["I"] = memory[1] - memory[0]
+        costs, options = options_of(placement, rank_of, microbatches, times, latency, memory, limits, fused)
         (folder / "costs.json").write_text(json.dumps(costs))
         found = json.loads(
             subprocess.run(
-                [ppcc, "synthesize", f"--placement={placement}", f"-DP={max(rank_of) + 1}", f"-DM={microbatches}",
-                 f"--costs={folder / 'costs.json'}", "--comm-order=none", "--format=json"]
-                + ["--fused-backward"] * fused,
+                [ppcc, "synthesize", *options, f"--costs={folder / 'costs.json'}", "--comm-order=none", "--format=json",
+                 f"--certificate={folder / 'proof.json'}"],
                 capture_output=True, text=True, check=True,
             ).stdout
         )
@@ -100,9 +80,14 @@ def main():
         assert found["bound"] <= found["makespan"]
         assert best is None or found["bound"] <= best, (placement, costs, found, best)
         assert best is None or found["makespan"] <= best, (placement, costs, found["makespan"], best)
+        shown = subprocess.run([f"{ppcc}-check-proof", folder / "proof.json"], capture_output=True, text=True, check=True).stdout
+        proof = json.loads((folder / "proof.json").read_text())
+        for key in ("makespan", "bound"):
+            assert proof[key] * float(proof["time_unit"]) == found[key] and f"\n{key} {proof[key]}" in shown, (key, shown, found)
+        certified += shown.endswith("is optimal\n")
         optimal += found["optimal"]
         agreed += proven
-    print(f"{count} of {count} equal, {optimal} told to be optimal, {agreed} proven by CP-SAT")
+    print(f"{count} of {count} equal, {optimal} told to be optimal, {certified} certified, {agreed} proven by CP-SAT")
 
 
 main()

@@ -105,6 +105,15 @@ struct ResourceBound {
   Time work = 0; ///< From then on, at least, without the tail.
   Time tail = 0; ///< Behind the work.
   uint64_t rounds = 0, inRound = 0; ///< Of Kind::Rounds.
+  /// Of Kind::Search: how it has refuted less, in preorder. A node splits a
+  /// run, `action` of `microbatch`, into starts until a time, and later ones,
+  /// which may come first; or is refuted by rules, and has no time.
+  struct Case {
+    uint32_t action = 0, microbatch = 0;
+    Time time = -1;
+    bool isLateFirst = false;
+  };
+  std::vector<Case> cases;
 
   /// The argument in a sentence.
   std::string why(const Units &units = {}) const;
