@@ -29,6 +29,7 @@ COMPARISONS = {
     "traces": "what `ppcc-profile` makes of traces: costs and models that ppcc reads, or an error",
     "training": "Python's runtime on gloo against autograd without a pipeline (after ./dev interop)",
     "synthesis": "what `synthesize` says of the schedules that it writes, and whether an order is below its bound",
+    "optimality": "ppcc-check-proof on what `synthesize` writes, on what is changed by chance, and on arguments drawn by chance",
 }
 
 
