@@ -51,8 +51,8 @@ static std::string nameOf(const Certificate &certificate, size_t model) {
 static int printOptimality(const Optimality &shown) {
   std::string unit = shown.unit == "1" ? "" : " times " + shown.unit;
   llvm::outs() << "given: " << shown.given << "\nmakespan " << shown.makespan
-               << unit << ": shown by the order\nbound " << shown.bound << unit
-               << ": shown by " << shown.argument << "\nshown: ";
+               << unit << " by data: shown by the order\nbound " << shown.bound
+               << unit << ": shown by " << shown.argument << "\nshown: ";
   if (shown.makespan == shown.bound)
     llvm::outs() << "the order is optimal\n";
   else if (shown.bound == 0)
