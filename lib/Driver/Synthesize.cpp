@@ -16,6 +16,7 @@ namespace {
 
 struct SynthesizeOptions : Options {
   SynthesisRequest userRequest;
+  std::pair<Objective, std::optional<Time Makespans::*>> goal;
   std::optional<uint64_t> effort;
   bool asJson = false;
   std::string certificate;
@@ -29,10 +30,14 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
                "The placement: linear, v, loop:V or wave:V with V chunks a "
                "rank, or a schedule, of which only the placement is used");
   parser.choice("--objective",
-                "What to minimize: the makespan, or the longest time from a "
-                "rank's first start to its last end",
-                {{"makespan", Objective::Makespan}, {"span", Objective::Span}},
-                options.userRequest.objective);
+                "What to minimize: the makespan; the longest time from a "
+                "rank's first start to its last end; or, with `jitter`, the "
+                "mean makespan, or what 95 % of the runs do not exceed",
+                {{"makespan", {}},
+                 {"span", {Objective::Span, {}}},
+                 {"mean", {Objective::Makespan, &Makespans::mean}},
+                 {"p95", {Objective::Makespan, &Makespans::high}}},
+                options.goal);
   parser.number("--effort", options.effort, 1, 1'000'000'000,
                 "Simulate at most this many million actions");
   parser.flag("--fused-backward", options.userRequest.fusedBackward,
@@ -98,6 +103,11 @@ void putResult(const SynthesisResult &found, JsonFields &fields) {
   putUnits(fields, found.units);
   fields.raw("makespan", cost::format(found.makespan));
   fields.raw("span", cost::format(found.span));
+  if (found.jitter) {
+    fields.raw("jitter_mean", cost::format(found.jitter->mean));
+    fields.raw("jitter_p95", cost::format(found.jitter->high));
+    fields("jitter_runs", found.jitter->runs);
+  }
   fields.raw("bound", cost::format(found.bound.time));
   fields.raw("gap", cost::format(gapOf(found.value, found.bound)));
   fields("optimal", found.isOptimal());
@@ -161,8 +171,12 @@ void printText(const SynthesisResult &found, Objective objective,
     err << fmt::format(", at most {:.2f} % above the optimum. Lower bound {}: ",
                        gapOf(found.value, found.bound) / 1e7,
                        units.time(found.bound.time));
-  err << found.bound.why(units) << '\n'
-      << "peak memory " << units.memory(*llvm::max_element(found.peakMemory))
+  err << found.bound.why(units) << '\n';
+  if (const auto &jitter = found.jitter)
+    err << "with jitter " << units.time(jitter->mean) << " in the mean of "
+        << jitter->runs << " runs, at most " << units.time(jitter->high)
+        << " in 95 % of them\n";
+  err << "peak memory " << units.memory(*llvm::max_element(found.peakMemory))
       << fmt::format("; simulated {} orders in {:.3f} s\n", found.evaluations,
                      found.seconds);
 }
@@ -194,16 +208,17 @@ SynthesizedOrder ppcc::synthesizeFor(const Request &request,
   Session quiet(session.sources);
   auto found = synthesize(userRequest, quiet);
   if (!found)
-    return {.refusal = quiet.found.front().message};
+    return {{}, 0, {}, quiet.found.front().message};
   Time makespan = std::min(found->makespan, report.makespan);
-  return {.makespan = makespan,
-          .gap = makespan == 0 ? 0
-                               : Time((__int128(report.makespan) - makespan) *
-                                      cost::unit / makespan),
-          .command = fmt::format(
-              "ppcc synthesize --placement={}{} --cost {}",
-              printable(request.input),
-              userRequest.fusedBackward ? " --fused-backward" : "", limit)};
+  Time gap = makespan == 0 ? 0
+                           : Time((__int128(report.makespan) - makespan) *
+                                  cost::unit / makespan);
+  StringRef backward = userRequest.fusedBackward ? " --fused-backward" : "";
+  return {makespan,
+          gap,
+          fmt::format("ppcc synthesize --placement={}{} --cost {}",
+                      printable(request.input), backward, limit),
+          {}};
 }
 
 int ppcc::runSynthesize(const Invocation &call) {
@@ -249,7 +264,11 @@ int ppcc::runSynthesize(const Invocation &call) {
     return parser.usageError(
         "--certificate is about the makespan: leave out --objective=span");
   userRequest.certifies = !certificate.empty();
+  if (options.goal.second && !userRequest.free.empty())
+    return parser.usageError(
+        "--for and --objective=mean or p95 exclude each other");
   userRequest.request = options.request;
+  std::tie(userRequest.objective, userRequest.ofJitter) = options.goal;
   if (options.effort)
     userRequest.budget = *options.effort * effortUnit;
   raw_ostream &err = call.err;

@@ -61,6 +61,9 @@ public:
   };
   Evaluation evaluate(const Problem &problem, const Order &order,
                       std::optional<CommOrder> comm);
+  /// What is asked for of the makespans under jitter, in runs of its own;
+  /// nothing where there is none.
+  std::optional<Time> valueUnderJitter(const Compiled &compiled);
   /// What that takes, and to write an order and compile its text, in simulated
   /// actions.
   static uint64_t costOfEvaluation(const Problem &problem) {

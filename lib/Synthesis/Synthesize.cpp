@@ -44,12 +44,44 @@ struct OneSearch {
       initialOrders.readLibrary();
       return initialOrders.orders();
     };
+    // Longer messages must fit the type of times, too.
+    bool isRobust = context.userRequest.ofJitter &&
+                    Jitter(context.program).isAny() &&
+                    std::reduce(problem.work.begin(), problem.work.end()) <
+                        Durations::maxSum / 8;
+    if (isRobust)
+      options.budget /= 2; // The rest is for runs under jitter.
     SearchResult found =
-        context.search(problem, initialOrders.orders(), std::move(options));
-    if (!found.order.empty())
-      return compileFound(found);
-    context.refuse("no order was found within this effort");
-    return std::nullopt;
+        context.search(problem, initialOrders.orders(), options);
+    if (found.order.empty()) {
+      context.refuse("no order was found within this effort");
+      return std::nullopt;
+    }
+    if (isRobust)
+      addRobust(options, found);
+    return compileFound(found);
+  }
+
+  /// Adds orders that are good where messages take longer: they leave room for
+  /// actions that do.
+  void addRobust(SearchOptions options, SearchResult &found) {
+    std::vector<Order> known = found.others;
+    known.push_back(found.order);
+    options.budget /= 8;
+    options.onBest = nullptr;
+    options.moreOrders = nullptr;
+    for (Time eighths : {1, 2, 4, 8}) {
+      Workload spaced = problem.load;
+      for (Workload::Stage &stage : spaced.stages)
+        for (auto *edges : {&stage.below, &stage.above})
+          for (Workload::Edge &edge : *edges)
+            if (spaced.stages[edge.stage].rank != stage.rank)
+              edge.latency += stage.time[Workload::F] * eighths / 8;
+      Problem slower(spaced, problem.objective, problem.plan);
+      auto robust = context.search(slower, known, options);
+      if (!robust.order.empty())
+        found.others.insert(found.others.begin(), std::move(robust.order));
+    }
   }
 
   /// An order of the actions with one of the messages.
@@ -141,13 +173,17 @@ synthesis::synthesizeForOne(SynthesisContext &context) {
   auto result = OneSearch{context, instance->problem, budget * 3 / 4}.find();
   if (!result || result->isOptimal())
     return result;
+  auto valueOf = [&](const SynthesisResult &of) {
+    auto figure = context.userRequest.ofJitter;
+    return figure && of.jitter ? *of.jitter.**figure : of.value;
+  };
   // The quick search may have been wrong about doing without.
   context.plan->ofStage.assign(context.plan->ofStage.size(), {});
   Instance kept(context.program, context.userRequest, context.backward(),
                 &*context.plan);
   if (kept.problem.fitsMemory())
     if (auto other = OneSearch{context, kept.problem, context.left()}.find();
-        other && other->value < result->value)
+        other && valueOf(*other) < valueOf(*result))
       return other;
   return result;
 }

@@ -1,6 +1,7 @@
 // From a placement with costs and limits to the best schedule that is found.
 #pragma once
 
+#include "ppcc/Analysis/Run/Jitter.h"
 #include "ppcc/Prove/Prove.h"
 #include "ppcc/Synthesis/Search.h"
 
@@ -14,6 +15,8 @@ struct SynthesisRequest {
   /// at.
   Request request;
   Objective objective = Objective::Makespan;
+  /// Of the makespans under jitter, if there is some, this is to be short.
+  std::optional<Time Makespans::*> ofJitter;
   bool fusedBackward = false;
   bool certifies = false; ///< Of one number of microbatches, and makespans.
   /// Which stages compute their activations again, or bring them to the host
@@ -44,7 +47,8 @@ struct SynthesisResult {
   std::string certificate; ///< Empty where there is none.
   synthesis::Order order;
   Time makespan = 0, span = 0; ///< On the first of its transports.
-  Time value = 0;              ///< That of the objective.
+  Time value = 0;              ///< That of the objective, without jitter.
+  std::optional<Makespans> jitter;
   ResourceBound bound;
   std::vector<decimal::Sum> peakMemory; ///< By rank.
   Units units;                          ///< Of these times and of the memory.

@@ -81,7 +81,8 @@ Time Jitter::ofMessage(Time time, PipeId pipe, StageId from, StageId to,
 }
 
 std::optional<Makespans> ppcc::makespansOf(const Program &program,
-                                           const Transport &transport) {
+                                           const Transport &transport,
+                                           uint64_t first) {
   Jitter jitter(program);
   if (!jitter.isAny())
     return std::nullopt;
@@ -98,7 +99,7 @@ std::optional<Makespans> ppcc::makespansOf(const Program &program,
   std::vector<Time> times;
   __int128 sum = 0;
   for (unsigned run = 0; run != result.runs; ++run) {
-    jitter.begin(run);
+    jitter.begin(first + run);
     auto one = hasMessages
                    ? simulate(program, analyses.index(), analyses.messages(),
                               durations, transport, &jitter)

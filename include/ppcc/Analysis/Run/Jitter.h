@@ -53,8 +53,9 @@ struct Makespans {
 
 /// On a transport; by data alone for a program without messages. Nothing
 /// without jitter, or if it does not reach its end. O(actions + edges) a run:
-/// 100, or fewer of large programs, at least 10.
+/// 100 from the first on, or fewer of large programs, at least 10.
 std::optional<Makespans> makespansOf(const Program &program,
-                                     const Transport &transport);
+                                     const Transport &transport,
+                                     uint64_t first = 0);
 
 } // namespace ppcc
