@@ -19,10 +19,8 @@ public:
     std::string kindClass;
     declarations.begin();
     size_t errorsBefore = json.diags.errorCount();
-    // Files of development versions before 0.1.0 say `letters`.
-    StringRef mnemonic = json.hasKey("letters") ? "letters" : "mnemonic";
     json.object("a kind", {
-                              json.textField(mnemonic, info.mnemonic),
+                              json.textField("mnemonic", info.mnemonic),
                               json.textField("class", kindClass),
 #define KIND(Name, Member)                                                     \
   {Name, [&] { read(Name, info, Member); }, /*isOptional=*/true},

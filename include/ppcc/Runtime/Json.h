@@ -256,8 +256,6 @@ private:
     std::vector<Kind> kinds;
     for (const json &item : items(value)) {
       const json *mnemonic = find(item, "mnemonic");
-      if (!mnemonic) // Files of development versions before 0.1.0.
-        mnemonic = find(item, "letters");
       requireJson(mnemonic, "a kind has no mnemonic");
       requireJson(!findKind(string(*mnemonic), kinds), "kind `",
                   string(*mnemonic), "` is there twice");

@@ -58,8 +58,6 @@ using RankId = Id<struct RankTag>; ///< A device of the pipeline group, from 0.
 using StageId = Id<struct StageTag>; ///< A stage of one pipe, from 0.
 using PipeId =
     Id<struct PipeTag>; ///< A pipe of the schedule, in order of declaration.
-using MicrobatchId = Id<struct MicrobatchTag>; ///< A microbatch; numbers are
-                                               ///< shared by all pipes.
 using ActionId =
     Id<struct ActionTag>; ///< A row of a Program, ranks one after another.
 using KindId =

@@ -26,10 +26,6 @@ def parse_program_json(text: str) -> dict[str, Any]:
         raise Error(f"no program: {error}") from error
     if not isinstance(document, dict) or document.get("format") != "ppcc.program":
         raise Error("no program: it has no `format` of `ppcc.program`")
-    kinds = document.get("kinds")
-    for kind in kinds if isinstance(kinds, list) else []:
-        if isinstance(kind, dict) and "letters" in kind:  # Files of development versions before 0.1.0.
-            kind.setdefault("mnemonic", kind.pop("letters"))
     return document
 
 
