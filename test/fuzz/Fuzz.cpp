@@ -14,6 +14,7 @@
 #include "ppcc/Runtime/Digest.h"
 #include "ppcc/Runtime/Json.h"
 #include "ppcc/Transforms/Passes.h"
+#include "ppcc/Verify/Passes.h"
 
 #include "llvm/Support/xxhash.h"
 
@@ -161,6 +162,9 @@ void use(Input &input, Compilation &from) {
   const Emitter &format = emitters()[input.choose(emitters().size())];
   std::string json = from.write("json");
   from.write(format.name);
+  PassContext context(from.session.sources, from.session.diags);
+  Program flat = unrolled(from.compiled.program);
+  verifyDynamic(DynamicRule::Ready)(flat, context);
   expectRollable(from.compiled.program);
   if (!json.empty())
     expectSameForEngine(from.compiled.program, json);
@@ -363,6 +367,7 @@ void costs(Input input) {
     if (!small.run())
       return;
   }
+  small.write("report");
   use(input, small);
 }
 
