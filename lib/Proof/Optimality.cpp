@@ -185,39 +185,52 @@ private:
     const json::Array &ofRanks = array(file, "order");
     if (ofRanks.size() != limits.size())
       refuse("`order` is of other ranks");
-    std::vector<int64_t> starts(actionOf.size());
-    std::vector<uint32_t> done(actions.size());
-    int64_t makespan = 0;
-    for (uint32_t rank = 0; rank != limits.size(); ++rank) {
-      auto list = numbers(&ofRanks[rank], "order", maxSum, 2 * maxRuns);
+    struct Rank {
+      std::vector<int64_t> list;
+      size_t at = 0;
       int64_t end = 0, held = 0;
-      for (size_t i = 0; i < list.size(); i += 2) {
-        size_t id = list[i];
-        if (i + 1 == list.size() || id >= actions.size() ||
-            actions[id].rank != rank || done[id] == actions[id].count)
-          refuse(fmt::format("rank {} runs what it has not", rank));
-        const Action &action = actions[id];
-        held += action.takes;
-        if (list[i + 1] < end || held > limits[rank])
-          refuse(fmt::format("rank {} does two things at once, or holds more "
-                             "than its limit",
-                             rank));
-        held -= action.frees;
-        starts[action.first + done[id]++] = list[i + 1];
-        end = list[i + 1] + action.time;
-      }
-      makespan = std::max(makespan, end);
+    };
+    std::vector<Rank> ranks;
+    for (const json::Value &list : ofRanks)
+      ranks.push_back({numbers(&list, "order", maxSum, 2 * maxRuns)});
+    std::vector<int64_t> starts(actionOf.size(), -maxSum);
+    std::vector<uint32_t> done(actions.size());
+    // Each rank until it waits: by starts alone, what takes no time could wait
+    // for what is after it.
+    for (bool again = true; again;) {
+      again = false;
+      for (auto [rank, of] : llvm::enumerate(ranks))
+        for (; of.at < of.list.size(); of.at += 2, again = true) {
+          size_t id = of.list[of.at];
+          if (of.at + 1 == of.list.size() || id >= actions.size() ||
+              actions[id].rank != rank || done[id] == actions[id].count)
+            refuse(fmt::format("rank {} runs what it has not", rank));
+          const Action &action = actions[id];
+          int64_t start = of.list[of.at + 1], ready = of.end;
+          bool isReady = true;
+          for (auto [source, latency] : action.waits) {
+            int64_t begin = starts[actions[source].first + done[id]];
+            isReady &= begin >= 0;
+            ready = std::max(ready, begin + actions[source].time + latency);
+          }
+          if (!isReady)
+            break;
+          of.held += action.takes;
+          if (start < ready || of.held > limits[rank])
+            refuse(fmt::format("rank {} starts something too early, or holds "
+                               "more than its limit",
+                               rank));
+          of.held -= action.frees;
+          of.end = start + action.time;
+          starts[action.first + done[id]++] = start;
+        }
     }
-    for (auto [id, action] : llvm::enumerate(actions)) {
+    int64_t makespan = 0;
+    for (const Rank &rank : ranks)
+      makespan = std::max(makespan, rank.end);
+    for (auto [id, action] : llvm::enumerate(actions))
       if (done[id] != action.count)
-        refuse("a rank does not run all that it has");
-      for (auto [source, latency] : action.waits)
-        for (uint32_t m = 0; m != action.count; ++m)
-          if (starts[actions[source].first + m] + actions[source].time +
-                  latency >
-              starts[action.first + m])
-            refuse("a run starts before what it waits for has ended");
-    }
+        refuse("a rank does not run all that it has, or waits forever");
     return makespan;
   }
 

@@ -64,6 +64,9 @@ for i, case in enumerate(tree[:20]):
     if case:
         forge(f"a leaf for case {i}", cases)["proof"]["cases"][i] = []
         forge(f"a run that is not there in case {i}", cases)["proof"]["cases"][i][1] = 99
+still = forge("what takes no time waits for what comes after it", load)
+still.update(limits=[None], makespan=1, bound=1, order=[[1, 0, 0, 0, 2, 0]], proof={"rank": 0, "begin": [], "end": [], "chains": []})
+still["actions"] = [{"name": "x", "rank": 0, "count": 1, "time": time, "takes": 0, "frees": 0, "waits": waits} for time, waits in ((0, []), (0, [[0, 0]]), (1, []))]
 for name, forged in forgeries.items():
     done = subprocess.run([checker, "-"], input=json.dumps(forged), capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and done.stderr.startswith("error: ") and not done.stdout, (name, done)
