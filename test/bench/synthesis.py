@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/synthesis.md: synthesis.py PPCC [times] [linear] [library] [compare] [saving] [others]. Seconds are user time of the command."""
+"""Writes the tables of docs/synthesis.md: synthesis.py PPCC [times] [linear] [library] [compare] [uneven] [saving] [others]. Seconds are user time of the command."""
 
 import itertools
 import json
 import pathlib
+import random
 import resource
 import statistics
 import subprocess
@@ -85,6 +86,24 @@ def compare():
         print(f"| `{name}` | {'0' if max(those) == 0 else f'{percent(min(those))} to {percent(max(those))}'} |")
 
 
+def uneven():
+    print("| schedule | P = 4 | 8 | 16 | 24 |\n|---|---|---|---|---|")
+    names = ["v_min", "v_half", "dualpipe_v", "zero_bubble_v"]
+    gaps = {}
+    for P, seed in itertools.product((4, 8, 16, 24), range(3)):
+        rng = random.Random(1000 * P + seed)
+        costs = {kind: [round(usual * rng.uniform(0.7, 1.3), 2) for _ in range(2 * P)] for kind, usual in zip("FIW", (5, 6, 4))}
+        costs["B"] = [sum(parts) for parts in zip(costs["I"], costs["W"])]
+        path = FOLDER.name + "/uneven.json"
+        with open(path, "w") as file:
+            json.dump({"cost": costs, "latency": rng.choice((0.2, 1))}, file)
+        table, _ = run("compare", *names, f"-DP={P}", f"-DM={2 * P}", f"--costs={path}", "--comm-order=none", "--synthesize", "--format=json")
+        for row in table["rows"]:
+            gaps.setdefault((row["schedule"], P), []).append(row["synthesis_gap"])
+    for name in names:
+        print(f"| `{name}` | " + " | ".join(f"{percent(min(gaps[name, P]))} to {percent(max(gaps[name, P]))}" for P in (4, 8, 16, 24)) + " |")
+
+
 def saving():
     for limit, more in itertools.product((2, 3, 4, 5), ([], ["--recompute"], ["--offload"], ["--offload", "--cost=OFFLOAD=2", "--cost=RELOAD=2"])):
         found, _ = synthesize("linear", 8, 32, COSTS["1, 1, 1"], limit, more=more)
@@ -107,6 +126,6 @@ def others():
 
 
 if __name__ == "__main__":
-    for part in sys.argv[2:] or ("times", "linear", "library", "compare", "saving", "others"):
+    for part in sys.argv[2:] or ("times", "linear", "library", "compare", "uneven", "saving", "others"):
         print(f"\n{part}")
         globals()[part]()
