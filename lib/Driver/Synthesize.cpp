@@ -260,7 +260,7 @@ int ppcc::runSynthesize(const Invocation &call) {
   if (options.asJson && !certificate.empty() &&
       isSameFile(certificate, "-", call.out))
     return parser.usageError("--certificate is where the JSON goes");
-  if (!certificate.empty() && userRequest.objective == Objective::Span)
+  if (!certificate.empty() && options.goal.first == Objective::Span)
     return parser.usageError(
         "--certificate is about the makespan: leave out --objective=span");
   userRequest.certifies = !certificate.empty();

@@ -301,8 +301,8 @@ private:
 std::string ResourceBound::why(const Units &units) const {
   auto time = [&](Time value) { return units.time(value); };
   if (kind == Kind::Search)
-    return fmt::format("an exact search of {} node{} refutes less", rounds,
-                       rounds == 1 ? "" : "s");
+    return fmt::format("an exact search of {} node{} finds nothing shorter",
+                       rounds, rounds == 1 ? "" : "s");
   std::string text = fmt::format("rank {} ", rank.value);
   if (kind == Kind::MemoryTime)
     return text + fmt::format("starts at {} and needs {} for all microbatches "
