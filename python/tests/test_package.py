@@ -191,6 +191,13 @@ def test_reports_are_readable() -> None:
     assert "&lt;a &amp; b&gt;" in escaped and "<a &" not in escaped
 
 
+def test_costs_by_stage_are_lists() -> None:
+    costs = [{"F": [1, 3], "latency": 0.5}, {"cost": {"F": [1, 3]}, "latency": 0.5}, {"cost.F": (1, 3), "latency": [0.5, 0]}]
+    assert {ppcc.compile("gpipe", P=2, M=1).simulate(each).makespan for each in costs} == {9}
+    with pytest.raises(TypeError, match="values are numbers"):
+        ppcc.compile("gpipe", P=2, M=1).simulate({"cost": {"F": {"main": [1, 3]}}})  # type: ignore[dict-item]
+
+
 def test_costs_come_from_files_too(tmp_path: Path) -> None:
     file = tmp_path / "costs.json"
     file.write_text(json.dumps({"cost": {"F": 10}}))

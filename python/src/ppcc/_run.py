@@ -18,8 +18,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Input = TypeVar("Input")
 Value: TypeAlias = "bool | int | float | str"
-Costs: TypeAlias = "Mapping[str, Value] | str | os.PathLike[str]"
-"""Costs by name, as for `--cost NAME=VALUE`, or the path of a file of costs (docs/reports.md)."""
+Costs: TypeAlias = "Mapping[str, Value | Sequence[float] | Mapping[str, Value | Sequence[float]]] | str | os.PathLike[str]"
+"""Costs by name, as for `--cost NAME=VALUE`, with lists by stage or rank, or by item and subject, as in a file of costs: `{"F": [1, 2]}` is
+`{"cost": {"F": [1, 2]}}`; or the path of such a file (docs/reports.md)."""
 
 
 def run(arguments: Sequence[str], text: str | None = None) -> str:
@@ -91,9 +92,15 @@ def definition(name: str, value: Value) -> str:
 def cost_options(costs: Costs | None) -> list[str]:
     if costs is None:
         return []
-    if isinstance(costs, Mapping):
-        return [f"--cost={definition(name, value)}" for name, value in costs.items()]
-    return [f"--costs={os.fspath(costs)}"]
+    if not isinstance(costs, Mapping):
+        return [f"--costs={os.fspath(costs)}"]
+    named: dict[str, Any] = {}
+    for name, value in costs.items():
+        named |= {f"{name}.{subject}": one for subject, one in value.items()} if isinstance(value, Mapping) else {name: value}
+    return [
+        f"--cost={name}={','.join(map(str, value))}" if isinstance(value, (list, tuple)) else f"--cost={definition(name, value)}"
+        for name, value in named.items()
+    ]
 
 
 def option_argument(option: str, value: Value | Sequence[str] | None) -> list[str]:
