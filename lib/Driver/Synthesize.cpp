@@ -1,6 +1,7 @@
 // `ppcc synthesize`: the best order for a placement, as a schedule.
 #include "ppcc/Synthesis/Synthesize.h"
 #include "ProofText.h"
+#include "ppcc/Basic/Diagnostics/Synthesis.h"
 #include "ppcc/Compiler/ScheduleLibrary.h"
 #include "ppcc/Editor/Editor.h"
 #include "ppcc/Support/Printable.h"
@@ -207,8 +208,13 @@ SynthesizedOrder ppcc::synthesizeFor(const Request &request,
   });
   Session quiet(session.sources);
   auto found = synthesize(userRequest, quiet);
+  // One that lacks some of its actions is no measure of it.
+  for (const Diagnostic &one : quiet.found)
+    if (one.info().severity == Severity::Error ||
+        one.id == diag::SynthesisLeavesOut)
+      return {{}, 0, {}, one.message};
   if (!found)
-    return {{}, 0, {}, quiet.found.front().message};
+    return {{}, 0, {}, "no order was found"};
   Time makespan = std::min(found->makespan, report.makespan);
   Time gap = makespan == 0 ? 0
                            : Time((__int128(report.makespan) - makespan) *

@@ -79,6 +79,14 @@ bool SynthesisContext::readPlacement(const Params &params) {
            (userRequest.offload && moved &&
             (kind == moved->out || kind == moved->in));
   };
+  std::set<StringRef> leftOut;
+  for (ActionId row : program.rows())
+    if (program.kindOf(row).isDeclared() && !isChosen(program.kind(row)))
+      leftOut.insert(program.kindOf(row).mnemonic);
+  if (!leftOut.empty() && request.rules.empty() &&
+      !std::exchange(saysWhatIsLeftOut, true))
+    session.diags.report<diag::SynthesisLeavesOut>(Location(program.name()),
+                                                   fmt::join(leftOut, "`, `"));
   llvm::erase_if(program.editHead().costs.settings,
                  [&](const CostSetting &setting) {
                    return setting.isPerKind() &&

@@ -95,6 +95,7 @@ public:
   SynthesisRequest userRequest;
   Session &session;
   Program program;
+  bool saysWhatIsLeftOut = false;
   std::optional<ActivationPlan> plan;    ///< Nothing where they are no choice.
   std::optional<ResourceBound> bound;    ///< Of all choices of these.
   uint64_t evaluations = 0, actions = 0; ///< So far.
