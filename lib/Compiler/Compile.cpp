@@ -165,18 +165,25 @@ struct Compilation {
         "import", [&] { return importProgram(format, importContext); });
     if (!program)
       return false;
+    const Facts facts = program->facts();
     if (request.comm.preconnect == Preconnect::Off)
       program->setFacts({program->provenUnder(), {}});
     compiled.program = std::move(*program);
     keepConnections(importContext);
-    // A copy, where passes change the rows.
+    // A copy, where passes change the rows; facts they always do.
     std::optional<Program> given;
     if (!importContext.derived.empty() &&
         (!compiled.program.firstMessage() || comm.fusion || request.rolled ||
          !request.passes.passes.empty()))
       given = compiled.program;
-    return finish(nullptr) &&
-           checkDerived(importContext, given ? *given : compiled.program);
+    if (!finish(nullptr))
+      return false;
+    Program &read = given ? *given : compiled.program;
+    const Facts found = read.facts();
+    read.setFacts(facts);
+    bool isRight = checkDerived(importContext, read);
+    read.setFacts(found);
+    return isRight;
   }
 
   /// Whether what a file says of its rows follows from them: what runs it may

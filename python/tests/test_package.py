@@ -455,7 +455,7 @@ def test_a_comparison_is_a_table_and_a_page(tmp_path: Path) -> None:
     assert compared.rows[3]["makespan"] == 27
     assert repr(compared) == "<Comparison of 4 runs>"
     lines = str(compared).splitlines()
-    assert lines[0].startswith("schedule") and len(lines) == 8 and "divided among its stages" in lines[-1]
+    assert lines[0].startswith("schedule") and len(lines) == 8 and "each of its n stages takes 1/n" in lines[-1]
     shown = compared._repr_html_()
     assert shown.count("<tr>") == 5 and "<iframe" in shown and '<th scope="col">makespan</th>' in shown
     compared.save(tmp_path / "runs.html")
