@@ -55,6 +55,14 @@ public:
     if (!evaluator.chargeWork(program.size() * costOfRow,
                               insertion.item->range))
       return std::nullopt;
+    if (info.scope == KindScope::Rank) { // All at once: ranks may be many.
+      firstStages.resize(program.numRanks());
+      for (PipeId pipe : program.pipeIds())
+        for (StageId stage : program.pipe(pipe).stages())
+          if (auto &first = firstStages[program.rankOfStage(pipe, stage).value];
+              !first)
+            first = {pipe, stage};
+    }
     Rows result;
     result.reserve(program.size());
     for (RankId r : program.ranks()) {
@@ -239,7 +247,7 @@ private:
     if (isPerStageOrRank)
       row.microbatch = Action::noMicrobatch;
     if (info.scope == KindScope::Rank)
-      std::tie(row.pipe, row.stage) = *program.firstStageOf(rank);
+      std::tie(row.pipe, row.stage) = *firstStages[rank.value];
     return row;
   }
 
@@ -259,6 +267,8 @@ private:
   BitVector isAnchor, isBarrier, excluded; ///< By kind; the last may be empty.
   bool isPerStageOrRank; ///< Microbatches do not have one each.
   uint64_t total = 0;
+  /// By rank, where something of ranks is inserted.
+  std::vector<std::optional<std::pair<PipeId, StageId>>> firstStages;
 
   // Of the rank that is worked on.
   uint32_t firstRow = 0, numItems = 0;

@@ -641,7 +641,7 @@ TEST(Json, KeepsWhatTheFileSays) {
             {"\"later\"", "\"buffers\": [3, 4], \"later\""},
             {"\"kinds\": [",
              // With the key of development versions before 0.1.0.
-             "\"kinds\": [{\"letters\": \"S\", \"class\": \"declared\", "
+             "\"kinds\": [{\"mnemonic\": \"S\", \"class\": \"declared\", "
              "\"collective\": [0, -1], \"restores\": \"F\"},"
              "{\"mnemonic\": \"A\", \"class\": \"declared\", "
              "\"collective\": \"all\"},"
