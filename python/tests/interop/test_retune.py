@@ -91,7 +91,7 @@ def run_slowed(rank: int, text: str) -> None:
     # No order keeps the limit.
     runtime = made()
     (none,) = train(runtime, Retuner(runtime, every=4, steps=1, memory_limit=1), 7, (1, 4))
-    assert none.program is None and "too small" in none.why and "The order stays" in str(none)
+    assert none.program is None and "less than the search needs" in none.why and "The order stays" in str(none)
 
 
 SPLIT_GPIPE = """

@@ -208,7 +208,7 @@ def run_limited(rank: int, path: str) -> None:
     for module in runtime.stages.values():
         module.weight.grad = None
     runtime.set_program(program)
-    with pytest.raises(UsageError, match="memory limit of rank 0, 1, is too small.*; say recompute=True if stages may"):
+    with pytest.raises(UsageError, match="memory limit of rank 0, 1, is less than the search needs.*; say recompute=True if stages may"):
         tune(runtime, batch, target=target, steps=1, memory_limit=1)
     assert runtime.program is program and runtime._observer.__class__ is _measure.Observer
     limit = orders["interleaved_1f1b"].memory
