@@ -77,7 +77,7 @@ struct Item {
 
 /// The most time of items that fit, at least: what has much room, or small
 /// sizes, is rounded in their favour.
-int64_t mostTime(std::vector<Item> items, int64_t room) {
+int64_t knapsackBound(std::vector<Item> items, int64_t room) {
   constexpr int64_t maxRoom = 1 << 16;
   for (const Item &item : items)
     room -= std::min<int64_t>(item.size, 0) * item.count;
@@ -320,10 +320,11 @@ private:
     for (int64_t id : end)
       tail = std::min(tail, actions[id].tail);
     // Less before t or after e is no shorter.
-    int64_t before = std::min(
-                {mostTime(std::move(early), limits[rank]), t - start, work}),
-            after = std::min(mostTime(std::move(late), limits[rank] - kept),
-                             work - before);
+    int64_t before = std::min({knapsackBound(std::move(early), limits[rank]),
+                               t - start, work}),
+            after =
+                std::min(knapsackBound(std::move(late), limits[rank] - kept),
+                         work - before);
     return t + work - before - after + std::max(after, tail);
   }
 

@@ -37,7 +37,7 @@ Workload split(const Workload &kept, const Workload &saved,
       // What is computed again may be while the gradient is on its way.
       part.time[I] -= from.recomputeTime;
       part.work[I] -= free;
-      part.most[I] -= free;
+      part.maxWork[I] -= free;
       part.microbatches = count;
       for (unsigned i = 0; i != Workload::numParts; ++i)
         part.sum[i] = part.work[i] * count;

@@ -153,10 +153,10 @@ private:
     Time longest = 0;
     for (uint32_t id : ids) {
       Amount held = stage(id).heldAfterF();
-      items.push_back({stage(id).most[F], held, stage(id).microbatches});
+      items.push_back({stage(id).maxWork[F], held, stage(id).microbatches});
       all += Sum(held) * stage(id).microbatches;
       smallest = std::min(smallest, held);
-      longest = std::max(longest, stage(id).most[F]);
+      longest = std::max(longest, stage(id).maxWork[F]);
     }
     allFit = all <= *memoryBudget;
     Time maxWork =
@@ -180,12 +180,12 @@ private:
     for (uint32_t id : ids) {
       const Stage &one = stage(id);
       if (isForward)
-        items.push_back(
-            {one.most[I] + one.most[W], one.heldAfterF(), one.microbatches});
+        items.push_back({one.maxWork[I] + one.maxWork[W], one.heldAfterF(),
+                         one.microbatches});
       if (load.hasPart(W))
-        items.push_back({one.most[W], one.heldAfterI(), one.microbatches});
-      longI = std::max(longI, one.most[I] + one.most[W]);
-      longW = std::max(longW, one.most[W]);
+        items.push_back({one.maxWork[W], one.heldAfterI(), one.microbatches});
+      longI = std::max(longI, one.maxWork[I] + one.maxWork[W]);
+      longW = std::max(longW, one.maxWork[W]);
       smallF = std::min(smallF, one.heldAfterF());
       smallI = std::min(smallI, one.heldAfterI());
     }

@@ -125,12 +125,12 @@ struct Builder {
              differing = differ ? row.microbatches : 1;
     row.sum.fill(0);
     row.work.fill(std::numeric_limits<Time>::max());
-    row.most.fill(0);
+    row.maxWork.fill(0);
     for (uint32_t m = first; m != first + differing; ++m)
       for (auto [part, work] : llvm::enumerate(partsOf(
                row, m, [&](const Action &it) { return workOf(it, lane); }))) {
         row.work[part] = std::min(row.work[part], work);
-        row.most[part] = std::max(row.most[part], work);
+        row.maxWork[part] = std::max(row.maxWork[part], work);
         row.sum[part] += work * (row.microbatches / differing);
       }
     return decimal::Sum(row.sum[F]) + row.sum[I] + row.sum[W];

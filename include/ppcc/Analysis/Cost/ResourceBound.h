@@ -33,10 +33,10 @@ struct Workload {
     StageId stage;
     RankId rank;
     uint32_t microbatches = 0;
-    std::array<Time, numParts> time{}; ///< From begin to end, at least.
-    std::array<Time, numParts> work{}; ///< Of the rank, at least,
-    std::array<Time, numParts> most{}; ///< and of a microbatch at most.
-    std::array<Time, numParts> sum{};  ///< The work of all microbatches.
+    std::array<Time, numParts> time{};    ///< From begin to end, at least.
+    std::array<Time, numParts> work{};    ///< Of the rank, at least,
+    std::array<Time, numParts> maxWork{}; ///< and of a microbatch at most.
+    std::array<Time, numParts> sum{};     ///< The work of all microbatches.
     std::array<Amount, numParts> allocates{}, frees{}; ///< At begin; at end.
     Time recomputeTime = 0; ///< Of `time[I]`: computing what F did not keep.
     Time copyOut = 0, copyIn = 0;      ///< Copies to the host, and back.
