@@ -25,7 +25,8 @@ std::vector<std::string> LibraryFile::names() const {
   return names;
 }
 
-/// `ScheduleInterleaved1F1B`, a class of PyTorch, is `interleaved_1f1b`.
+/// What has the same letters and digits, as classes of PyTorch have them after
+/// a `Schedule`, is one name.
 static std::string normalized(StringRef name) {
   name.consume_front("Schedule");
   std::string text = name.lower();

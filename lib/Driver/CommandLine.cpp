@@ -150,14 +150,13 @@ std::string OptionParser::Impl::unexpected(StringRef argument) const {
     hint = definitionHint(app, name, value);
   // `ppcc rport my.pp`: the first of two inputs is no file, but a command.
   StringRef first = args[1];
-  if (llvm::is_contained({"tune", "profile", "opt", "check-proof"}, first))
-    return fmt::format("unknown command `{0}`; `ppcc-{0}` is a program of its "
-                       "own",
-                       first);
   if (hint.empty() && app.get_name() == "ppcc" && !first.starts_with("-") &&
       !first.contains('.') && !findLibraryFile(first))
-    return fmt::format("unknown command `{}`{}", first,
-                       didYouMean(first, namesIn(commands(), &Command::name)));
+    return fmt::format(
+        "unknown command `{}`{}", first,
+        llvm::is_contained({"tune", "profile", "opt", "check-proof"}, first)
+            ? fmt::format("; `ppcc-{}` is a program of its own", first)
+            : didYouMean(first, namesIn(commands(), &Command::name)));
   return fmt::format("`{}` was not expected{}{}", argument,
                      hint.empty() ? "" : "; ", hint);
 }

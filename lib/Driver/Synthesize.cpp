@@ -110,7 +110,7 @@ void putResult(const SynthesisResult &found, JsonFields &fields) {
     fields("jitter_runs", found.jitter->runs);
   }
   fields.raw("bound", cost::format(found.bound.time));
-  fields.raw("gap", cost::format(gapOf(found.value, found.bound)));
+  fields.raw("gap", cost::format(gapOf(found.value, found.bound.time)));
   fields("optimal", found.isOptimal());
   fields("why", found.bound.why());
   fields.rawValues("peak_memory",
@@ -170,7 +170,7 @@ void printText(const SynthesisResult &found, Objective objective,
     err << " (optimal). Lower bound: ";
   else
     err << fmt::format(", at most {:.2f} % above the optimum. Lower bound {}: ",
-                       gapOf(found.value, found.bound) / 1e7,
+                       gapOf(found.value, found.bound.time) / 1e7,
                        units.time(found.bound.time));
   err << found.bound.why(units) << '\n';
   if (const auto &jitter = found.jitter)
@@ -216,12 +216,9 @@ SynthesizedOrder ppcc::synthesizeFor(const Request &request,
   if (!found)
     return {{}, 0, {}, "no order was found"};
   Time makespan = std::min(found->makespan, report.makespan);
-  Time gap = makespan == 0 ? 0
-                           : Time((__int128(report.makespan) - makespan) *
-                                  cost::unit / makespan);
   StringRef backward = userRequest.fusedBackward ? " --fused-backward" : "";
   return {makespan,
-          gap,
+          gapOf(report.makespan, makespan),
           fmt::format("ppcc synthesize --placement={}{} --cost {}",
                       printable(request.input), backward, limit),
           {}};

@@ -84,7 +84,7 @@ struct ReportText {
         units.time(report.bound),
         percent(share(report.makespan - report.bound, report.bound)),
         units.time(report.resources.time),
-        percent({gapOf(report.makespan, report.resources)}),
+        percent({gapOf(report.makespan, report.resources.time)}),
         report.resources.why(units), percent(report.bubbleRate),
         percent(report.globalBubbleRate));
     if (const auto &jitter = findings.jitter)
@@ -287,7 +287,7 @@ struct ReportJson {
     time(fields, "makespan", report.makespan);
     time(fields, "bound", report.bound);
     time(fields, "resource_bound", report.resources.time);
-    time(fields, "gap", gapOf(report.makespan, report.resources));
+    time(fields, "gap", gapOf(report.makespan, report.resources.time));
     fields("why", report.resources.why());
     if (const auto &order = input.options.synthesized)
       putSynthesized(fields, *order);

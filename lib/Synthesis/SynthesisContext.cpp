@@ -373,7 +373,8 @@ std::string SynthesisContext::commentOf(const SynthesisResult &result) const {
       result.compiled.program.firstMessage() ? "" : "Without messages: ",
       result.proof ? fmt::format("At M = {}: ", result.reportedM) : "",
       isSpan ? "Longest span" : "Makespan", units.time(result.value),
-      units.time(result.bound.time), gapOf(result.value, result.bound) / 1e7);
+      units.time(result.bound.time),
+      gapOf(result.value, result.bound.time) / 1e7);
   std::vector<std::string> lines{"Made by `ppcc synthesize`. " + figures +
                                      (result.isOptimal() ? " (optimal)." : "."),
                                  "The bound: " + result.bound.why(units) + "."};

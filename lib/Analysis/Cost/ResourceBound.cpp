@@ -380,8 +380,7 @@ ResourceBound ppcc::resourceBound(const Workload &load, Objective objective) {
   return best;
 }
 
-Time ppcc::gapOf(Time time, const ResourceBound &bound) {
-  return bound.time == 0 ? 0
-                         : static_cast<Time>(Sum(time - bound.time) *
-                                             cost::unit / bound.time);
+Time ppcc::gapOf(Time time, Time least) {
+  return least == 0 ? 0
+                    : static_cast<Time>(Sum(time - least) * cost::unit / least);
 }

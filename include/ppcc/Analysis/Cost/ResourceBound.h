@@ -140,6 +140,6 @@ ResourceBound resourceBound(const Workload &load,
 ResourceBound resourceBoundOf(const Workload &load, RankId rank,
                               Objective objective = Objective::Makespan);
 
-/// (time - bound) / bound, in units of 10^-9.
-Time gapOf(Time time, const ResourceBound &bound);
+/// (time - least) / least, in units of 10^-9.
+Time gapOf(Time time, Time least);
 } // namespace ppcc

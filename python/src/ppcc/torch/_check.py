@@ -112,7 +112,7 @@ def _errors(read: Program | str, transport: str) -> tuple[Diagnostic, ...]:
         run(["-", f"--from={form}", "--check", f"--transport={transport}"], text=text)
     except CompileError as error:
         first = error.errors[0] if error.errors else None
-        if first is not None and first.code.startswith("E06") and first.line is not None:
+        if form == "actions" and first is not None and "E0600" <= first.code < "E0680" and first.line is not None:
             raise UsageError(f"the actions of rank {first.line - 1} cannot be read: {first.message}") from None
         return error.errors
     return ()
