@@ -76,6 +76,12 @@ struct ReadyChecker : IndexedCheck {
         room.push_back(*limit - model.staticOf(rank));
     if (room.empty() || !findJobs() || !findCuts())
       return; // Without limits nothing waits for memory.
+    if (givesTooMuch) {
+      report<diag::DynamicUnsupported>(
+          *givesTooMuch, cell(*givesTooMuch),
+          "gives back more memory than its stage has taken");
+      return;
+    }
     leaveOut();
     held.resize(room.size());
     if (searchOne() || search(cuts.size()))
@@ -162,7 +168,7 @@ private:
   }
 
   /// Runs a step of a microbatch that stops at `cut`.
-  void run(size_t number, Cut &cut) const {
+  void run(size_t number, Cut &cut) {
     const Job::Step &step = jobs[cut.job].steps[number];
     decimal::Sum &ofPair = cut.ofPair[step.pair];
     decimal::Sum &held = cut.held[step.rank.value];
@@ -171,11 +177,13 @@ private:
     decimal::Sum change = step.freesRemainder ? -ofPair : step.amount;
     ofPair += change;
     held += change;
+    if (ofPair < 0)
+      givesTooMuch = step.row;
     cut.done[number] = true;
   }
 
   /// Runs what takes no memory, and finds what is next.
-  void settle(Cut &cut) const {
+  void settle(Cut &cut) {
     for (bool isChanged = true; std::exchange(isChanged, false);) {
       cut.next.clear();
       for (auto [number, step] : llvm::enumerate(jobs[cut.job].steps)) {
@@ -392,8 +400,9 @@ private:
   std::vector<decimal::Sum> room, held; ///< By rank: for microbatches.
   std::vector<Job> jobs; ///< Whose counts are of those that are left.
   std::vector<Cut> cuts;
-  mutable size_t looked = 0; ///< Amounts.
-  bool isUnreached = false;  ///< A state that hangs, as far as is known.
+  mutable size_t looked = 0;            ///< Amounts.
+  std::optional<ActionId> givesTooMuch; ///< An action, if any does.
+  bool isUnreached = false; ///< A state that hangs, as far as is known.
 };
 
 /// Reports the first action that the rules say nothing of.

@@ -96,8 +96,8 @@ std::optional<Makespans> ppcc::makespansOf(const Program &program,
   constexpr size_t maxRows = 20'000'000;
   Makespans result;
   result.runs = std::clamp<size_t>(maxRows / (program.size() + 1), 10, 100);
-  std::vector<Time> times;
-  __int128 sum = 0;
+  std::vector<decimal::Sum> times; // One alone may be longer than a Time.
+  decimal::Sum sum = 0;
   for (unsigned run = 0; run != result.runs; ++run) {
     jitter.begin(first + run);
     auto one = hasMessages
@@ -106,11 +106,14 @@ std::optional<Makespans> ppcc::makespansOf(const Program &program,
                    : simulate(program, analyses.index(), durations, &jitter);
     if (!one)
       return std::nullopt;
-    times.push_back(one->makespan << (isLong ? bits : 0));
+    times.push_back(decimal::Sum(one->makespan) << (isLong ? bits : 0));
     sum += times.back();
   }
   llvm::sort(times);
-  result.mean = Time(sum / result.runs);
-  result.high = times[(times.size() * 95 + 99) / 100 - 1];
+  auto held = [](decimal::Sum time) {
+    return Time(std::min<decimal::Sum>(time, std::numeric_limits<Time>::max()));
+  };
+  result.mean = held(sum / int64_t(result.runs));
+  result.high = held(times[(times.size() * 95 + 99) / 100 - 1]);
   return result;
 }
