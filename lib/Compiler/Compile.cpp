@@ -281,7 +281,7 @@ struct Compilation {
     for (const sema::Owner &owner : ownersOf(selection))
       for (const sema::ScheduleParam &param : owner.declaration->params)
         compiled.params.push_back(textOf(param, owner));
-    auto layout = layoutChoice();
+    auto layout = layoutChoice(selection);
     if (!layout)
       return false;
     if (request.until == StopAfter::Checked) {
@@ -390,11 +390,18 @@ struct Compilation {
     return text;
   }
 
-  std::optional<sema::LayoutOverride> layoutChoice() {
+  /// A layout that the schedule was written for stays with another model.
+  std::optional<sema::LayoutOverride>
+  layoutChoice(const sema::Selection &selection) {
     sema::LayoutOverride layout;
     bool isByCost = request.layout == "by-cost";
     if (isByCost || request.layout == "evenly")
       layout.isByCost = isByCost;
+    const std::optional<sema::Section> &own = selection.schedule->model;
+    if (!request.model.empty() && request.layout.empty() && own &&
+        own->layout && !selection.model->layout)
+      for (StringRef stage : own->layout->stages)
+        layout.stages.push_back(stage.str());
     if (layout.isByCost || request.layout.empty())
       return layout;
     constexpr StringRef name = "--layout";

@@ -282,6 +282,7 @@ void ppcc::declareReport(OptionParser &parser, BuildOptions &options) {
       "--format", "The format of the report",
       {{"text", std::string("report")}, {"json", std::string("report-json")}},
       options.emit);
+  parser.formatByExtension(options.output);
   addSynthesize(parser, options.synthesizes);
   addCommonOptions(parser, options);
   addErrorOptions(parser, options.console);

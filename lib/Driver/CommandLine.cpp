@@ -23,7 +23,11 @@ struct OptionParser::Impl {
   ArrayRef<const char *> args;
   raw_ostream &out, &err;
   CLI::App app;
-  std::map<std::string, std::string> choices; ///< By the names of an option.
+  struct Choice {
+    std::vector<StringRef> names;
+    std::function<void(Text)> set;
+  };
+  std::map<std::string, Choice> choices; ///< By the names of an option.
 
   /// What some options are for.
   struct Scope {
@@ -51,8 +55,8 @@ void OptionParser::Impl::list() const {
     auto found = choices.find(names);
     bool takes = option->get_items_expected_max() != 0;
     out << names << '\t' << (takes ? option->get_option_text() : "") << '\t'
-        << (found == choices.end() ? "" : found->second) << '\t'
-        << option->get_description() << '\n';
+        << (found == choices.end() ? "" : llvm::join(found->second.names, " "))
+        << '\t' << option->get_description() << '\n';
   }
 }
 
@@ -342,8 +346,19 @@ void OptionParser::choice(Text names, Text summary,
     return fmt::format("invalid value `{}`; expected one of {}{}", value, list,
                        didYouMean(value, choices));
   };
-  impl->choices[names] = llvm::join(choices, " ");
+  impl->choices[names] = {choices, set};
   parsed(names, summary + ": " + list, take, "NAME");
+}
+
+void OptionParser::formatByExtension(const std::string &output) {
+  afterParse([this, &output]() -> std::string {
+    const Impl::Choice &format = impl->choices["--format"];
+    StringRef name = llvm::sys::path::extension(output);
+    name = name == ".md" ? "markdown" : name.drop_front(!name.empty());
+    if (!isGiven("--format") && llvm::is_contained(format.names, name))
+      format.set(name.str());
+    return "";
+  });
 }
 
 /// Lets `take` judge a value, as CLI11 wants to know of it.

@@ -37,6 +37,8 @@ struct Row {
   Units units;
   std::optional<bool> fits; ///< The limits of all ranks, if there are any.
   std::optional<Makespans> jitter;
+  size_t microbatches; ///< Of all pipes; slices together are one.
+  size_t combination;  ///< Of swept values.
   std::optional<SynthesizedOrder> synthesized = {};
 };
 constexpr const char *metricNames[] = {
@@ -65,9 +67,11 @@ void declare(OptionParser &parser, CompareOptions &options) {
                       sweep.values.push_back(value.str());
                     return wrong;
                   });
-  parser.choice("--format",
-                "The format of the table; html draws the runs instead",
-                {"text", "csv", "markdown", "json", "html"}, options.format);
+  parser.choice(
+      "--format",
+      "The format of the table, text or that of the output's extension; "
+      "html draws the runs instead",
+      {"text", "csv", "markdown", "json", "html"}, options.format);
   options.request.costs.perRank = true;
   parser.choice("--work",
                 "What costs are of: a rank, whose stages and slices of a "
@@ -77,6 +81,7 @@ void declare(OptionParser &parser, CompareOptions &options) {
                 options.request.costs.perRank);
   addSynthesize(parser, options.synthesizes);
   addOutput(parser, options.output);
+  parser.formatByExtension(options.output);
   addCompileOptions(parser, options);
   addErrorOptions(parser, options.console);
 }
@@ -163,11 +168,11 @@ struct Comparison {
     const Transport &transport = compiled.comm.transports.front();
     bool good = options.isPage()
                     ? keep(std::move(compiled.program), transport)
-                    : measure(request, compiled.program, transport);
+                    : measure(request, number, compiled.program, transport);
     return good ? Success : Errors;
   }
 
-  bool measure(const Request &request, const Program &program,
+  bool measure(const Request &request, size_t number, const Program &program,
                const Transport &transport) {
     const TimedRun *timed =
         Analyses(program).timedRun(transport, session->diags);
@@ -184,7 +189,7 @@ struct Comparison {
       if (rank.memoryLimit)
         fits = fits.value_or(true) && rank.memory.memory <= *rank.memoryLimit;
     }
-    size_t microbatches = 0; // Slices together are one.
+    size_t microbatches = 0;
     for (const Pipe &pipe : program.pipes())
       microbatches += pipe.numMicrobatches / pipe.slices;
     busy /= std::max<size_t>(microbatches * program.numRanks(), 1);
@@ -209,7 +214,7 @@ struct Comparison {
          figures([&](Time time) { return units.time(time); },
                  [&](decimal::Sum amount) { return units.memory(amount); },
                  [](Rate rate) { return percent(rate.value); }),
-         units, fits, makespansOf(program, transport)});
+         units, fits, makespansOf(program, transport), microbatches, number});
     if (options.synthesizes)
       rows.back().synthesized =
           synthesizeFor(request, program, report, *session);
@@ -337,6 +342,25 @@ TextTable tableOf(const CompareOptions &options, ArrayRef<Row> rows,
   return table;
 }
 
+/// Says what makes the figures of two rows of one combination incomparable.
+void printDifference(ArrayRef<Row> rows, raw_ostream &out) {
+  std::map<size_t, const Row *> first;
+  for (const Row &row : rows) {
+    const Row &other = *first.try_emplace(row.combination, &row).first->second;
+    if (row.microbatches != other.microbatches)
+      out << fmt::format("makespans are of different work: {} has {} "
+                         "microbatches, {} has {}\n",
+                         other.schedule, other.microbatches, row.schedule,
+                         row.microbatches);
+    else if (row.units.words() != other.units.words())
+      out << fmt::format("{} and {} have costs of different units\n",
+                         other.schedule, row.schedule);
+    else
+      continue;
+    return;
+  }
+}
+
 /// Figures are numbers, but for the transport.
 void printJson(ArrayRef<Row> rows, bool isPerRank, raw_ostream &out) {
   auto put = [](JsonFields &fields, const Row &row) {
@@ -434,6 +458,8 @@ int ppcc::runCompare(const Invocation &call) {
     if (!isCsv && options.synthesizes)
       s << "synthesized: the best order found for the placement, in the memory "
            "of the schedule\n";
+    if (!isCsv)
+      printDifference(comparison.rows, s);
     std::set<std::string> refusals;
     for (const Row &row : comparison.rows)
       if (!isCsv && row.synthesized && !row.synthesized->makespan &&

@@ -22,6 +22,7 @@ void declare(OptionParser &parser, DiffOptions &options) {
   parser.choice("--format", "The format of the differences",
                 {{"text", false}, {"json", true}}, options.asJson);
   addOutput(parser, options.output);
+  parser.formatByExtension(options.output);
   addCompileOptions(parser, options);
   addErrorOptions(parser, options.console);
 }

@@ -22,6 +22,7 @@ int ppcc::runProof(
   parser.choice("--format", "The format of the result", std::move(formats),
                 options.format);
   addOutput(parser, options.output);
+  parser.formatByExtension(options.output);
   if (!explains)
     parser.output("--certificate", options.certificate,
                   "Also write a certificate for ppcc-check-proof");

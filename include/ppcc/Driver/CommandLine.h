@@ -82,6 +82,9 @@ public:
            });
   }
   void parsed(Text names, Text summary, Parse take, Text meta = "TEXT");
+  /// `--format` is the name that is the extension of this output, unless it is
+  /// given.
+  void formatByExtension(const std::string &output);
   /// An option that may be given several times, and then is taken each time;
   /// with a delimiter, its value may be several, too.
   void repeated(Text names, Text meta, Text summary, Parse take,
