@@ -72,6 +72,14 @@ static std::optional<InputFile> openInput(const Request &request,
                                           sources.text(*source))};
 }
 
+std::pair<StringRef, StringRef> ppcc::splitName(StringRef text) {
+  auto [file, name] = text.rsplit(':');
+  bool isName =
+      !file.empty() && !name.empty() && !llvm::isDigit(name[0]) &&
+      llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  return isName ? std::pair(file, name) : std::pair(text, StringRef());
+}
+
 std::optional<InputFile> ppcc::openInput(const Request &request,
                                          Session &session) {
   ast::Context context;
@@ -126,7 +134,7 @@ struct Compilation {
         {!request.cluster.empty(), false,
          "--cluster says what a schedule runs on; the input is a program"},
         {!request.schedule.empty(), false,
-         "--schedule chooses a schedule; the input is a program"},
+         "FILE:NAME chooses a schedule; the input is a program"},
         {!request.rules.empty(), false,
          "--with gives a schedule rules to follow; the input is a program"},
         {request.until == StopAfter::Checked, false,
@@ -322,13 +330,7 @@ struct Compilation {
           choice.source = known.source;
           return true;
         }
-    if (auto [before, after] = file.rsplit(':');
-        !after.empty() && !before.empty() && llvm::all_of(after, [](char c) {
-          return llvm::isAlnum(c) || c == '_';
-        })) {
-      file = before;
-      choice.name = after;
-    }
+    std::tie(file, choice.name) = splitName(file);
     choice.source = loader.open(file);
     return choice.source && loader.loadInto(compiled.files, *choice.source);
   }

@@ -17,12 +17,9 @@ static void addDepfile(OptionParser &parser, BuildOptions &options) {
       });
 }
 
-static void addInput(OptionParser &parser, Options &options, bool isRequired) {
-  parser.positional("INPUT", options.request.input,
-                    "A schedule or program: a file, `-` for standard input, or "
-                    "the name of a library schedule",
-                    isRequired);
-}
+constexpr StringRef inputSummary =
+    "A schedule or program: a file (FILE:NAME for one of its schedules), `-` "
+    "for standard input, or the name of a library schedule";
 
 static void addWatch(OptionParser &parser, BuildOptions &options) {
   parser.flag("--watch", options.watch,
@@ -216,7 +213,7 @@ static std::string findConflict(const BuildOptions &options) {
 void ppcc::declareBuild(OptionParser &parser, BuildOptions &options) {
   auto isNoList = [&options] { return !options.lists(); };
   auto declareAll = [&] {
-    addInput(parser, options, /*isRequired=*/false);
+    addInput(parser, options, inputSummary, /*isRequired=*/false);
     auto ifWriting = [&](Declare *declare) {
       parser.onlyIf(
           [&options] { return !options.check && !options.listParams; },
@@ -257,7 +254,7 @@ void ppcc::declareBuild(OptionParser &parser, BuildOptions &options) {
 void ppcc::declareCheck(OptionParser &parser, BuildOptions &options) {
   options.check = true;
   options.hasEmitOption = false;
-  addInput(parser, options, /*isRequired=*/true);
+  addInput(parser, options, inputSummary);
   parser.choice("--dynamic",
                 "Also verify it for a runtime whose ranks start what is ready: "
                 "the first of their order after which the rest of that fits "
@@ -276,7 +273,7 @@ void ppcc::declareCheck(OptionParser &parser, BuildOptions &options) {
 void ppcc::declareReport(OptionParser &parser, BuildOptions &options) {
   options.emit = "report";
   options.hasEmitOption = false;
-  addInput(parser, options, /*isRequired=*/true);
+  addInput(parser, options, inputSummary);
   addOutput(parser, options.output);
   parser.choice(
       "--format", "The format of the report",

@@ -155,7 +155,7 @@ struct Comparison {
     if (names.count(input) && !seen.insert(running).second)
       return Success;
     Request request = options.request;
-    request.input = input;
+    takeInput(request, input);
     request.ignoresUnknownParams = true;
     request.checksMemory = false;
     for (sema::ParamValue &value : valuesOf(number))
@@ -166,14 +166,14 @@ struct Comparison {
     names.try_emplace(input, parameterNames(compiled, request, *session));
     seen.insert(nameOf(input, number));
     const Transport &transport = compiled.comm.transports.front();
-    bool good = options.isPage()
-                    ? keep(std::move(compiled.program), transport)
-                    : measure(request, number, compiled.program, transport);
+    bool good = options.isPage() ? keep(std::move(compiled.program), transport)
+                                 : measure(request, input, number,
+                                           compiled.program, transport);
     return good ? Success : Errors;
   }
 
-  bool measure(const Request &request, size_t number, const Program &program,
-               const Transport &transport) {
+  bool measure(const Request &request, const std::string &input, size_t number,
+               const Program &program, const Transport &transport) {
     const TimedRun *timed =
         Analyses(program).timedRun(transport, session->diags);
     if (!timed)
@@ -206,8 +206,7 @@ struct Comparison {
     };
     const Units &units = program.units();
     rows.push_back(
-        {request.input,
-         program.params().empty() ? request.input : program.name(),
+        {input, program.params().empty() ? input : program.name(),
          program.params(), report.makespan,
          figures(cost::format, amount::format,
                  [](Rate rate) { return cost::format(rate.value); }),

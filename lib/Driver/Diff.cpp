@@ -308,7 +308,7 @@ int ppcc::runDiff(const Invocation &call) {
   std::set<std::string> params;
   options.request.ignoresUnknownParams = true;
   for (size_t side : {0, 1}) {
-    options.request.input = options.inputs[side];
+    takeInput(options.request, options.inputs[side]);
     sides[side] = compile(options.request, *session);
     code = std::max(code, exitCodeOf(*sides[side], call.err));
     if (code != Success)

@@ -266,6 +266,20 @@ std::string ppcc::parseDefinition(StringRef text, sema::ParamValue &value) {
              : "";
 }
 
+void ppcc::takeInput(Request &request, StringRef text) {
+  auto [file, name] = splitName(text);
+  request.schedule = name.str();
+  request.input = file.str();
+}
+
+void ppcc::addInput(OptionParser &parser, Options &options, StringRef summary,
+                    bool isRequired) {
+  parser.positional("INPUT", options.request.input, summary.str(), isRequired);
+  parser.afterParse([&request = options.request]() -> std::string {
+    return takeInput(request, std::string(request.input)), "";
+  });
+}
+
 void ppcc::forPrograms(OptionParser &parser, const Options &options,
                        function_ref<void()> declare) {
   parser.onlyIf(
@@ -304,8 +318,6 @@ void ppcc::addScheduleOptions(OptionParser &parser, Options &options,
       [&options] { return options.emit != "ast"; },
       "--emit=ast stops before names are looked up",
       [&] {
-        parser.value("--schedule", "NAME", request.schedule,
-                     "The schedule to compile if the file declares several");
         parser.value("--model", "FILE[:NAME]", request.model,
                      "The model: of a file, or by name one of the schedule or "
                      "the library; replaces that of the schedule");

@@ -56,6 +56,11 @@ void addPictureOptions(OptionParser &parser, Options &options);
 /// Adds the options that say which passes run.
 void addPassOptions(OptionParser &parser, Options &options);
 
+/// Takes `FILE` or `FILE:NAME`.
+void takeInput(Request &request, StringRef text);
+/// Adds the input, `FILE` or `FILE:NAME`.
+void addInput(OptionParser &parser, Options &options, StringRef summary,
+              bool isRequired = true);
 /// Takes `NAME=VALUE`; gives what is wrong with the text, or nothing.
 std::string parseDefinition(StringRef text, sema::ParamValue &value);
 /// What `-D` may call the parameters of what was compiled.

@@ -13,8 +13,7 @@ int ppcc::runProof(
                       const SourceManager &, raw_ostream &)>
         writeText) {
   ProveOptions options;
-  parser.positional("INPUT", options.request.input,
-                    "The schedule: a file, or a name of the library", true);
+  addInput(parser, options, "The schedule: a file, or a name of the library");
   parser.value("--for", "NAME", options.free,
                explains ? "The free parameter; M by default"
                         : "The free parameter; M by default. Two, P,M with the "

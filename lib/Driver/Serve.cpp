@@ -390,9 +390,7 @@ int ppcc::runServe(const Invocation &call) {
   uint16_t port = 0;
   bool opens = false;
   OptionParser parser(call, "ppcc serve");
-  parser.positional("INPUT", options.request.input,
-                    "The schedule, or a program of another tool",
-                    /*isRequired=*/true);
+  addInput(parser, options, "The schedule, or a program of another tool");
   parser.number("--port", port, 0, 65535,
                 "The port on 127.0.0.1; a free one by default");
   parser.flag("--open", opens, "Open the page in the browser (xdg-open)");

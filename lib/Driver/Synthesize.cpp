@@ -67,8 +67,9 @@ void declare(OptionParser &parser, SynthesizeOptions &options) {
   addErrorOptions(parser, options.console);
 }
 
-/// The placement that is meant by what is neither a file nor of the library.
-std::string meantPlacement(StringRef text, llvm::vfs::FileSystem &files) {
+/// What is wrong with the name of a placement; nothing for a file that may be
+/// missing.
+std::string wrongPlacement(StringRef text, llvm::vfs::FileSystem &files) {
   std::vector<StringRef> names;
   for (const editor::Word &word : editor::words)
     if (word.what == "placement")
@@ -76,7 +77,11 @@ std::string meantPlacement(StringRef text, llvm::vfs::FileSystem &files) {
   StringRef name = text.split(':').first;
   bool isKnown = llvm::is_contained(names, name) || files.exists(text) ||
                  findLibraryFile(name);
-  return isKnown ? "" : didYouMean(name, ArrayRef(names)).meant();
+  if (isKnown || (text.contains('.') && nearestName(name, names).empty()))
+    return "";
+  return fmt::format("--placement: `{}` is neither linear, v, loop:V, wave:V "
+                     "nor a schedule{}",
+                     printable(text), didYouMean(name, ArrayRef(names)));
 }
 
 std::atomic<bool> isInterrupted = false;
@@ -233,6 +238,8 @@ int ppcc::runSynthesize(const Invocation &call) {
   if (options.request.input.empty())
     return parser.usageError(
         "no placement: --placement=linear is the usual one");
+  if (StringRef(options.request.input).contains('.')) // `loop:2` is no file.
+    takeInput(options.request, std::string(options.request.input));
   SynthesisRequest &userRequest = options.userRequest;
   const Request &given = options.request;
   for (auto [name, isGiven] :
@@ -246,11 +253,9 @@ int ppcc::runSynthesize(const Invocation &call) {
       if (isGiven && excludes && StringRef(name) != other)
         return parser.usageError(
             fmt::format("{} and {} exclude each other", other, name));
-  if (std::string meant = meantPlacement(given.input, *call.files);
-      !meant.empty())
-    return parser.usageError(
-        fmt::format("--placement: `{}` is not known; did you mean `{}`?",
-                    printable(given.input), meant));
+  if (std::string error = wrongPlacement(given.input, *call.files);
+      !error.empty())
+    return parser.usageError(error);
   if (!userRequest.layers.empty() && !given.layout.empty())
     return parser.usageError("--layers and --layout exclude each other");
   if (!given.rules.empty() && given.ruleFile != "std.pp")

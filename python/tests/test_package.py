@@ -120,7 +120,7 @@ def test_files_and_their_schedules(tmp_path: Path) -> None:
     file = tmp_path / "two.pp"
     body = "(M: int = 1) { ranks 1; microbatches M; placement linear; on rank r { repeat M { F; B; } } }"
     file.write_text(f"schedule a{body}\nschedule b{body}\n")
-    assert ppcc.compile(file, name="b").schedule == "b"
+    assert ppcc.compile(f"{file}:b").schedule == "b"
     with pytest.raises(ppcc.CompileError, match="declares 2 schedules"):
         ppcc.compile(file)
 

@@ -1,12 +1,12 @@
 // All members of a collective join it, in one order on every rank.
-// RUN: not ppcc %s --schedule=absent 2>&1 | FileCheck %s --check-prefix=ABSENT
-// RUN: not ppcc %s --schedule=absent_replica 2>&1 | FileCheck %s --check-prefix=REPLICA
-// RUN: not ppcc %s --schedule=absent_stage 2>&1 | FileCheck %s --check-prefix=STAGE
-// RUN: not ppcc %s --schedule=not_a_member 2>&1 | FileCheck %s --check-prefix=MEMBER
-// RUN: not ppcc %s --schedule=crosswise 2>&1 | FileCheck %s --check-prefix=ORDER
-// RUN: not ppcc %s --schedule=crosswise_with_messages 2>&1 | FileCheck %s --check-prefix=MESSAGES
-// RUN: ppcc %s --schedule=two_lanes --check
-// RUN: ppcc %s --schedule=one_rank_twice --check
+// RUN: not ppcc %s:absent 2>&1 | FileCheck %s --check-prefix=ABSENT
+// RUN: not ppcc %s:absent_replica 2>&1 | FileCheck %s --check-prefix=REPLICA
+// RUN: not ppcc %s:absent_stage 2>&1 | FileCheck %s --check-prefix=STAGE
+// RUN: not ppcc %s:not_a_member 2>&1 | FileCheck %s --check-prefix=MEMBER
+// RUN: not ppcc %s:crosswise 2>&1 | FileCheck %s --check-prefix=ORDER
+// RUN: not ppcc %s:crosswise_with_messages 2>&1 | FileCheck %s --check-prefix=MESSAGES
+// RUN: ppcc %s:two_lanes --check
+// RUN: ppcc %s:one_rank_twice --check
 import "std.pp";
 
 action SUM   { per rank; collective all; }

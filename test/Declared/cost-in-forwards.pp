@@ -1,8 +1,8 @@
 // `cost` and `memory` of an action are in units of what the F of its stage takes, whoever says that.
-// RUN: ppcc %s --schedule=pipes --emit=times | FileCheck %s --check-prefix=PIPES --match-full-lines
+// RUN: ppcc %s:pipes --emit=times | FileCheck %s --check-prefix=PIPES --match-full-lines
 // PIPES:      0,0GET,,0,3
 // PIPES:      0,0GET,,{{.*}}
-// RUN: ppcc %s --schedule=pipes --emit=ir | FileCheck %s --check-prefix=IR
+// RUN: ppcc %s:pipes --emit=ir | FileCheck %s --check-prefix=IR
 // IR:      cost F "a" 3
 // IR-NEXT: cost GET 1
 // IR-NEXT: cost GET "a" 3
@@ -13,7 +13,7 @@
 // RUN: ppcc gpipe -D P=1 -D M=2 --with offload --cost memory.F=5 --emit=ir | FileCheck %s --check-prefix=MEMORY
 // MEMORY: memory OFFLOAD -5
 // With amounts of others, F takes nothing, and so does what is in units of it.
-// RUN: ppcc %s --schedule=nothing --check
+// RUN: ppcc %s:nothing --check
 action GET { per stage; lane y; before F; cost 1; }
 action OFF { lane d2h; after F; before ON; memory -1; }
 action ON { lane h2d; after OFF; before B; memory 1; }

@@ -1,11 +1,11 @@
 // A rank goes on once no more of a kind are on their way than its cap: memory is bounded, and the copies take their time.
-// RUN: ppcc %s --schedule=capped --emit=timeline --width=60 | FileCheck %s --check-prefix=CAPPED
-// RUN: ppcc %s --schedule=capped --emit=report | FileCheck %s --check-prefix=CAPPED-MEMORY
-// RUN: ppcc %s --schedule=free --emit=report | FileCheck %s --check-prefix=FREE-MEMORY
-// RUN: ppcc %s --schedule=capped --emit=ir -o %t.ir
+// RUN: ppcc %s:capped --emit=timeline --width=60 | FileCheck %s --check-prefix=CAPPED
+// RUN: ppcc %s:capped --emit=report | FileCheck %s --check-prefix=CAPPED-MEMORY
+// RUN: ppcc %s:free --emit=report | FileCheck %s --check-prefix=FREE-MEMORY
+// RUN: ppcc %s:capped --emit=ir -o %t.ir
 // RUN: FileCheck %s --check-prefix=IR < %t.ir
 // RUN: ppcc-opt %t.ir --passes=verify-transport | diff %t.ir -
-// RUN: ppcc %s --schedule=capped -o %t.json
+// RUN: ppcc %s:capped -o %t.json
 // RUN: ppcc %t.json --emit=ir | diff %t.ir -
 action CAPPED { lane d2h; after F; cost 3; memory -1; in_flight 1; }
 action FREE   { lane d2h; after F; cost 3; memory -1; }

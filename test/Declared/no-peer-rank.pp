@@ -1,10 +1,10 @@
 // The other end is on another rank, one with a stage in the pipe.
-// RUN: not ppcc %s --schedule=here 2>&1 | FileCheck %s --check-prefix=HERE
-// RUN: not ppcc %s --schedule=beyond 2>&1 | FileCheck %s --check-prefix=BEYOND
-// RUN: not ppcc %s --schedule=apart 2>&1 | FileCheck %s --check-prefix=APART
-// RUN: not ppcc %s --schedule=grouped 2>&1 | FileCheck %s --check-prefix=GROUPED
-// RUN: not ppcc %s --schedule=zero 2>&1 | FileCheck %s --check-prefix=ZERO
-// RUN: ppcc %s --schedule=both_ways --transport=buffered,rendezvous,stream --check
+// RUN: not ppcc %s:here 2>&1 | FileCheck %s --check-prefix=HERE
+// RUN: not ppcc %s:beyond 2>&1 | FileCheck %s --check-prefix=BEYOND
+// RUN: not ppcc %s:apart 2>&1 | FileCheck %s --check-prefix=APART
+// RUN: not ppcc %s:grouped 2>&1 | FileCheck %s --check-prefix=GROUPED
+// RUN: not ppcc %s:zero 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: ppcc %s:both_ways --transport=buffered,rendezvous,stream --check
 action SELF    { to rank r for rank r; after F; }
 // HERE: no-peer-rank.pp:[[#@LINE-1]]:26: error: the peer of `0SELF0` on rank 0 is rank 0, the same [E0510]
 action NEXT    { to rank r + 1 for rank r; after F; }

@@ -1,13 +1,13 @@
 // Each way to use a declared action wrongly.
-// RUN: not ppcc %s --schedule=reload_without_offload 2>&1 | FileCheck %s --check-prefix=RELOAD
-// RUN: not ppcc %s --schedule=use_after_release 2>&1 | FileCheck %s --check-prefix=RELEASED
-// RUN: not ppcc %s --schedule=too_early 2>&1 | FileCheck %s --check-prefix=EARLY
-// RUN: not ppcc %s --schedule=twice 2>&1 | FileCheck %s --check-prefix=TWICE
-// RUN: not ppcc %s --schedule=missing 2>&1 | FileCheck %s --check-prefix=MISSING
-// RUN: not ppcc %s --schedule=missing_microbatch 2>&1 | FileCheck %s --check-prefix=MICROBATCH
-// RUN: not ppcc %s --schedule=missing_rank 2>&1 | FileCheck %s --check-prefix=RANK
-// RUN: not ppcc %s --schedule=in_group 2>&1 | FileCheck %s --check-prefix=GROUP
-// RUN: not ppcc %s --schedule=unsent 2>&1 | FileCheck %s --check-prefix=UNSENT
+// RUN: not ppcc %s:reload_without_offload 2>&1 | FileCheck %s --check-prefix=RELOAD
+// RUN: not ppcc %s:use_after_release 2>&1 | FileCheck %s --check-prefix=RELEASED
+// RUN: not ppcc %s:too_early 2>&1 | FileCheck %s --check-prefix=EARLY
+// RUN: not ppcc %s:twice 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not ppcc %s:missing 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not ppcc %s:missing_microbatch 2>&1 | FileCheck %s --check-prefix=MICROBATCH
+// RUN: not ppcc %s:missing_rank 2>&1 | FileCheck %s --check-prefix=RANK
+// RUN: not ppcc %s:in_group 2>&1 | FileCheck %s --check-prefix=GROUP
+// RUN: not ppcc %s:unsent 2>&1 | FileCheck %s --check-prefix=UNSENT
 import "std.pp";
 
 action CHECKED { after F; before B; required; }

@@ -1,8 +1,8 @@
 // What no order can be below, where ranks have memory for few microbatches: each rank has its own limit.
-// RUN: ppcc %s --schedule=one --emit=report | FileCheck %s --check-prefix=ONE
-// RUN: ppcc %s --schedule=parts --emit=report | FileCheck %s --check-prefix=PARTS
-// RUN: ppcc %s --schedule=chunks --emit=report | FileCheck %s --check-prefix=CHUNKS
-// RUN: ppcc %s --schedule=skips --emit=report | FileCheck %s --check-prefix=SKIPS
+// RUN: ppcc %s:one --emit=report | FileCheck %s --check-prefix=ONE
+// RUN: ppcc %s:parts --emit=report | FileCheck %s --check-prefix=PARTS
+// RUN: ppcc %s:chunks --emit=report | FileCheck %s --check-prefix=CHUNKS
+// RUN: ppcc %s:skips --emit=report | FileCheck %s --check-prefix=SKIPS
 
 // Rank 1 runs its F, and has its gradient 3 later, from ranks that run theirs: a round is 6.
 schedule one() {
@@ -43,7 +43,7 @@ schedule skips() {
 // SKIPS:      resources 38
 // SKIPS-NEXT: rank 3 starts at 23 and works for 9 until its last gradient, 6 before the end
 
-// RUN: ppcc %s --schedule=waits --emit=report | FileCheck %s --check-prefix=WAITS
+// RUN: ppcc %s:waits --emit=report | FileCheck %s --check-prefix=WAITS
 // Rank 0 has room for one forward before its first gradient, at 9; the other comes behind it.
 schedule waits() {
   ranks 3; microbatches 2; placement linear;
@@ -54,7 +54,7 @@ schedule waits() {
 // WAITS:      resources 21
 // WAITS-NEXT: rank 0 receives its first gradient at 9 and works for 2 until its last forward, 10 before the end
 
-// RUN: ppcc %s --schedule=threes --emit=report | FileCheck %s --check-prefix=THREES
+// RUN: ppcc %s:threes --emit=report | FileCheck %s --check-prefix=THREES
 // What is held of all three stages counts.
 schedule threes() {
   ranks 2; microbatches 3; placement loop(3);
@@ -65,7 +65,7 @@ schedule threes() {
 // THREES:      resources 30
 // THREES-NEXT: rank 0 receives its first gradient at 7 and works for 23
 
-// RUN: ppcc %s --schedule=through --emit=report | FileCheck %s --check-prefix=THROUGH
+// RUN: ppcc %s:through --emit=report | FileCheck %s --check-prefix=THROUGH
 // Each forward stays until its backward: with room for two, the time that all are there is shared by two.
 schedule through() {
   ranks 2; microbatches 8; placement loop(2);
@@ -76,7 +76,7 @@ schedule through() {
 // THROUGH:      resources 72
 // THROUGH-NEXT: rank 0 starts at 0 and needs 72 for all microbatches to pass through its memory
 
-// RUN: ppcc %s --schedule=slow_skip --emit=report --transport=buffered | FileCheck %s --check-prefix=SLOW-SKIP
+// RUN: ppcc %s:slow_skip --emit=report --transport=buffered | FileCheck %s --check-prefix=SLOW-SKIP
 // Rank 1 lets its F wait for what comes late past it: its room is not taken meanwhile.
 schedule slow_skip() {
   ranks 3; microbatches 4; placement linear;

@@ -1,5 +1,5 @@
 // Each chunk has so many microbatches; a named one must exist.
-// RUN: not ppcc %s --schedule=s 2>&1 | FileCheck %s --implicit-check-not=error:
+// RUN: not ppcc %s:s 2>&1 | FileCheck %s --implicit-check-not=error:
 
 schedule s() {
   ranks 3; microbatches 2; placement linear;
@@ -27,5 +27,5 @@ schedule pipes() {
   pipe up { placement linear; microbatches 2 .. 4; }
   on rank r { F(up, mb: 1); }
 }
-// RUN: not ppcc %s --schedule=pipes 2>&1 | FileCheck %s --check-prefix=PIPES
+// RUN: not ppcc %s:pipes 2>&1 | FileCheck %s --check-prefix=PIPES
 // PIPES: microbatch-errors.pp:[[#@LINE-3]]:15: error: microbatch 1 of stage 0 does not exist: its pipe has 2..4 [E0505]

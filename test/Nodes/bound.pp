@@ -1,7 +1,7 @@
 // No order is below the lower bound where groups run on lanes: a group takes no less than its members on one of them.
-// RUN: ppcc %s --schedule=inner --emit=report | FileCheck %s --check-prefix=INNER
-// RUN: ppcc %s --schedule=mixed --emit=report | FileCheck %s --check-prefix=MIXED
-// RUN: ppcc %s --schedule=alone --emit=report | FileCheck %s --check-prefix=ALONE
+// RUN: ppcc %s:inner --emit=report | FileCheck %s --check-prefix=INNER
+// RUN: ppcc %s:mixed --emit=report | FileCheck %s --check-prefix=MIXED
+// RUN: ppcc %s:alone --emit=report | FileCheck %s --check-prefix=ALONE
 
 // Costs of nodes in a layer: 2 + 3 * 2 + 2, of which `comp` works 8.
 schedule inner(M: int = 4) {

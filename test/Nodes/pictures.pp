@@ -1,12 +1,12 @@
 // With times of nodes a picture has a line for each lane.
-// RUN: ppcc %s --schedule=lanes --emit=timeline --width=80 -o - | FileCheck %s --match-full-lines --strict-whitespace
-// RUN: ppcc %s --schedule=lanes --emit=svg -o - | FileCheck %s --check-prefix=SVG
-// RUN: ppcc %s --schedule=lanes --emit=svg -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg | FileCheck %s --check-prefix=TEXTS
+// RUN: ppcc %s:lanes --emit=timeline --width=80 -o - | FileCheck %s --match-full-lines --strict-whitespace
+// RUN: ppcc %s:lanes --emit=svg -o - | FileCheck %s --check-prefix=SVG
+// RUN: ppcc %s:lanes --emit=svg -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg | FileCheck %s --check-prefix=TEXTS
 // TEXTS: text rank 0
 // Each node is a box; a page has each order of nodes once, but here each microbatch has its own.
-// RUN: not ppcc %s --schedule=many -D layers=50001 -D M=1 --emit=svg -o - 2>&1 | FileCheck %s --check-prefix=LARGE
-// RUN: not ppcc %s --schedule=many -D layers=40000 -D M=101 --emit=html -o - 2>&1 | FileCheck %s --check-prefix=PAGE
-// RUN: ppcc %s --schedule=lanes --cost=F=1 --emit=report-json -o - | FileCheck %s --check-prefix=REPORT
+// RUN: not ppcc %s:many -D layers=50001 -D M=1 --emit=svg -o - 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: not ppcc %s:many -D layers=40000 -D M=101 --emit=html -o - 2>&1 | FileCheck %s --check-prefix=PAGE
+// RUN: ppcc %s:lanes --cost=F=1 --emit=report-json -o - | FileCheck %s --check-prefix=REPORT
 schedule lanes() {
   ranks 1; microbatches 2; placement linear;
   model {
@@ -45,7 +45,7 @@ schedule many(layers: int, M: int) {
   on rank r { repeat M { F; } }
 }
 // Names that are too long for a box have two letters there, and the legend tells them.
-// RUN: ppcc %s --schedule=words --emit=timeline --width=60 | FileCheck %s --check-prefix=WORDS
+// RUN: ppcc %s:words --emit=timeline --width=60 | FileCheck %s --check-prefix=WORDS
 schedule words() {
   ranks 1; microbatches 1; placement linear; backward when false;
   model { layer l { F: norm @ comp -> attn @ comp -> route @ comm -> mlp @ comp; } layers l; cost F.norm = 1; cost F.attn = 2; cost F.route = 3; cost F.mlp = 4; }

@@ -1,11 +1,11 @@
 // With times of nodes a trace has a thread for each lane, and a slice for each node that takes time.
-// RUN: ppcc %s --schedule=lanes --emit=trace -o %t.json
+// RUN: ppcc %s:lanes --emit=trace -o %t.json
 // RUN: FileCheck %s --implicit-check-not=recv < %t.json
 // RUN: %python %ppcc_src_root/test/utils/check-trace.py %t.json | FileCheck %s --check-prefix=COUNTS
 // Without them it has none.
-// RUN: ppcc %s --schedule=plain --emit=trace | FileCheck %s --check-prefix=PLAIN --implicit-check-not=comp\" --implicit-check-not=F0.a
+// RUN: ppcc %s:plain --emit=trace | FileCheck %s --check-prefix=PLAIN --implicit-check-not=comp\" --implicit-check-not=F0.a
 // An arrow ends where what it brings is needed, which may be later than the begin of its group.
-// RUN: ppcc %s --schedule=hooks --emit=trace -o %t.hooks.json
+// RUN: ppcc %s:hooks --emit=trace -o %t.hooks.json
 // RUN: FileCheck %s --check-prefix=HOOKS < %t.hooks.json
 // RUN: %python %ppcc_src_root/test/utils/check-trace.py %t.hooks.json
 

@@ -1,6 +1,6 @@
 // Names and places in layers and patterns.
-// RUN: not ppcc %s --schedule=names 2>&1 | FileCheck %s
-// RUN: not ppcc %s --schedule=names 2>&1 | grep error: | count 19
+// RUN: not ppcc %s:names 2>&1 | FileCheck %s
+// RUN: not ppcc %s:names 2>&1 | grep error: | count 19
 
 schedule names() {
   ranks 1; microbatches 1; placement linear;

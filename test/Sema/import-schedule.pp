@@ -1,8 +1,8 @@
 // A schedule has the order of another one, with parameters passed or fixed, and with rules and costs of its own.
-// RUN: ppcc %s --schedule=half --comm-order=none --emit=actions | FileCheck %s --check-prefix=HALF --match-full-lines
-// RUN: ppcc %s --schedule=half --emit=json | FileCheck %s --check-prefix=JSON
-// RUN: ppcc %s --schedule=again -D P=2 --comm-order=none --emit=actions | FileCheck %s --check-prefix=AGAIN --match-full-lines
-// RUN: not ppcc %s --schedule=half -D n=0 2>&1 | FileCheck %s --check-prefix=RANGE --implicit-check-not=error:
+// RUN: ppcc %s:half --comm-order=none --emit=actions | FileCheck %s --check-prefix=HALF --match-full-lines
+// RUN: ppcc %s:half --emit=json | FileCheck %s --check-prefix=JSON
+// RUN: ppcc %s:again -D P=2 --comm-order=none --emit=actions | FileCheck %s --check-prefix=AGAIN --match-full-lines
+// RUN: not ppcc %s:half -D n=0 2>&1 | FileCheck %s --check-prefix=RANGE --implicit-check-not=error:
 import "std.pp";
 import "one_f_one_b.pp";
 

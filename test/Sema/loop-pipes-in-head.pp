@@ -1,12 +1,12 @@
 // The pipes of a loop are there once the head is evaluated and the loop has run: for the pipes below it, costs and ranks.
-// RUN: not ppcc check %s --schedule=early 2>&1 | FileCheck %s
-// RUN: not ppcc check %s --schedule=called 2>&1 | FileCheck %s --check-prefix=CALLED
-// RUN: not ppcc check %s --schedule=counts 2>&1 | FileCheck %s --check-prefix=COUNTS --implicit-check-not=error:
-// RUN: not ppcc check %s --schedule=forwards 2>&1 | FileCheck %s --check-prefix=FORWARDS --implicit-check-not=error:
-// RUN: not ppcc check %s --schedule=denies 2>&1 | FileCheck %s --check-prefix=DENIES --implicit-check-not=error:
-// RUN: ppcc %s --schedule=late --emit=ir | FileCheck %s --check-prefix=LATE
-// RUN: not ppcc prove %s --schedule=sometimes | FileCheck %s --check-prefix=PROVE
-// RUN: ppcc prove %s --schedule=proven | FileCheck %s --check-prefix=PROVEN
+// RUN: not ppcc check %s:early 2>&1 | FileCheck %s
+// RUN: not ppcc check %s:called 2>&1 | FileCheck %s --check-prefix=CALLED
+// RUN: not ppcc check %s:counts 2>&1 | FileCheck %s --check-prefix=COUNTS --implicit-check-not=error:
+// RUN: not ppcc check %s:forwards 2>&1 | FileCheck %s --check-prefix=FORWARDS --implicit-check-not=error:
+// RUN: not ppcc check %s:denies 2>&1 | FileCheck %s --check-prefix=DENIES --implicit-check-not=error:
+// RUN: ppcc %s:late --emit=ir | FileCheck %s --check-prefix=LATE
+// RUN: not ppcc prove %s:sometimes | FileCheck %s --check-prefix=PROVE
+// RUN: ppcc prove %s:proven | FileCheck %s --check-prefix=PROVEN
 
 schedule early(P: int = 2, M: int = 2) {
   ranks P;

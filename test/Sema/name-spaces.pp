@@ -1,7 +1,7 @@
 // Values, functions, statements and rules have name spaces of their own: where a word stands says which is meant.
-// RUN: ppcc %s --schedule=s --emit=actions 2>&1 | FileCheck %s --implicit-check-not=warning:
+// RUN: ppcc %s:s --emit=actions 2>&1 | FileCheck %s --implicit-check-not=warning:
 // CHECK: rank 0: 0F0 0F1 0R0 0B0 0R1 0B1 STEP
-// RUN: ppcc %s --schedule=bare --with=recompute --with=step --emit=actions 2>&1 | FileCheck %s --check-prefix=WITH --implicit-check-not=warning:
+// RUN: ppcc %s:bare --with=recompute --with=step --emit=actions 2>&1 | FileCheck %s --check-prefix=WITH --implicit-check-not=warning:
 // WITH: rank 0: 0F0 0F1 0R0 0B0 0R1 0B1 STEP
 import "std.pp";
 

@@ -1,8 +1,8 @@
 // Ranks may have bodies of their own; each has one.
-// RUN: ppcc %s --schedule=parts --comm-order=none --emit=actions | FileCheck %s --check-prefix=PARTS --match-full-lines
-// RUN: not ppcc %s --schedule=twice 2>&1 | FileCheck %s --check-prefix=TWICE --implicit-check-not=error:
-// RUN: not ppcc %s --schedule=without 2>&1 | FileCheck %s --check-prefix=WITHOUT --implicit-check-not=error:
-// RUN: not ppcc %s --schedule=beyond 2>&1 | FileCheck %s --check-prefix=BEYOND
+// RUN: ppcc %s:parts --comm-order=none --emit=actions | FileCheck %s --check-prefix=PARTS --match-full-lines
+// RUN: not ppcc %s:twice 2>&1 | FileCheck %s --check-prefix=TWICE --implicit-check-not=error:
+// RUN: not ppcc %s:without 2>&1 | FileCheck %s --check-prefix=WITHOUT --implicit-check-not=error:
+// RUN: not ppcc %s:beyond 2>&1 | FileCheck %s --check-prefix=BEYOND
 
 // PARTS:      rank 0: 0F0 0F1 0B0 0B1
 // PARTS-NEXT: rank 1: 1F0 1B0 1F1 1B1

@@ -1,5 +1,5 @@
 // Arithmetic that leaves 64 bits is an error where it happens, with the calls that lead there.
-// RUN: not ppcc %s --schedule=s 2>&1 | FileCheck %s --implicit-check-not=error:
+// RUN: not ppcc %s:s 2>&1 | FileCheck %s --implicit-check-not=error:
 
 // CHECK:      overflow.pp:[[#@LINE+11]]:16: error: 10000000000 * 10000000000 does not fit in 64 bits [E0406]
 // CHECK-NEXT:   [[#@LINE+10]] | fn square(x) = x * x;
@@ -29,13 +29,13 @@ schedule sub(max_int: int = 9223372036854775807) { ranks -max_int - 2; microbatc
 schedule neg(max_int: int = 9223372036854775807) { ranks -(-max_int - 1); microbatches 1; placement linear; on rank r { } }
 schedule div(max_int: int = 9223372036854775807) { ranks (-max_int - 1) / -1; microbatches 1; placement linear; on rank r { } }
 schedule absolute(max_int: int = 9223372036854775807) { ranks abs(-max_int - 1); microbatches 1; placement linear; on rank r { } }
-// RUN: not ppcc %s --schedule=add 2>&1 | FileCheck %s --check-prefix=ADD
+// RUN: not ppcc %s:add 2>&1 | FileCheck %s --check-prefix=ADD
 // ADD: error: 9223372036854775807 + 1 does not fit in 64 bits [E0406]
-// RUN: not ppcc %s --schedule=sub 2>&1 | FileCheck %s --check-prefix=SUB
+// RUN: not ppcc %s:sub 2>&1 | FileCheck %s --check-prefix=SUB
 // SUB: error: -9223372036854775807 - 2 does not fit in 64 bits [E0406]
-// RUN: not ppcc %s --schedule=neg 2>&1 | FileCheck %s --check-prefix=NEG
+// RUN: not ppcc %s:neg 2>&1 | FileCheck %s --check-prefix=NEG
 // NEG: error: 0 - -9223372036854775808 does not fit in 64 bits [E0406]
-// RUN: not ppcc %s --schedule=div 2>&1 | FileCheck %s --check-prefix=DIV
+// RUN: not ppcc %s:div 2>&1 | FileCheck %s --check-prefix=DIV
 // DIV: error: -9223372036854775808 / -1 does not fit in 64 bits [E0406]
-// RUN: not ppcc %s --schedule=absolute 2>&1 | FileCheck %s --check-prefix=ABS
+// RUN: not ppcc %s:absolute 2>&1 | FileCheck %s --check-prefix=ABS
 // ABS: error: 0 - -9223372036854775808 does not fit in 64 bits [E0406]

@@ -941,7 +941,7 @@ def of_library(draw):
     text = (LIBRARY / f"{name}.pp").read_text(encoding="utf-8")
     if draw.chance(0.7):
         text = changed(draw, text)
-    options = [f"-DP={draw.pick([2, 4, 2, 4, 3, 6])}", f"--schedule={name}"]
+    options = [f"-DP={draw.pick([2, 4, 2, 4, 3, 6])}"]
     if draw.chance(0.5):
         return text, options
     costs = {kind: draw.pick([1, 2, 3, 0.25, 0.5, 1.25]) for kind in draw.pick(["", "F", "FB", "FIW", "FBIW"])}

@@ -184,6 +184,8 @@ struct InputFile {
   uint32_t source;
   const Importer *format;
 };
+/// The two parts of `FILE:NAME`; without a name, the text is a file.
+std::pair<StringRef, StringRef> splitName(StringRef text);
 /// Opens the input of a request, or reports that it cannot be read.
 std::optional<InputFile> openInput(const Request &request, Session &session);
 

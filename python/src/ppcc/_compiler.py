@@ -59,9 +59,8 @@ def compile(schedule: str | os.PathLike[str], /, **arguments: Any) -> Program:  
     """Compile and verify a schedule. Warnings of the compiler become Python warnings.
 
     Args:
-        schedule: A name of the library (see `schedules`), or the path of a `.pp` file.
+        schedule: A name of the library (see `schedules`), or the path of a `.pp` file; `"FILE.pp:NAME"` where it has several.
         params: Parameters of the schedule, for names that are arguments of this function.
-        name: The schedule to compile if the file declares several.
         transport: The transports (docs/verification.md) under which the program must not deadlock; by default those of the
             schedule, else `"stream"`.
         comm_order: The order of sends and receives: `"none"`, `"sweep"`, `"ready-time"`, `"late"` or `"best"`. `"none"` adds no

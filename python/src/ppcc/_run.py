@@ -128,7 +128,6 @@ def definitions(params: Mapping[str, Value] | None, more_params: Mapping[str, Va
 def compile_arguments(
     *,
     params: Mapping[str, Value] | None = None,
-    name: str | None = None,
     transport: str | Sequence[str] | None = None,
     comm_order: str | None = None,
     fuse: str | None = None,
@@ -149,7 +148,6 @@ def compile_arguments(
     for rule in [rules] if isinstance(rules, str) else rules or []:
         words += option_argument("--with", rule)
     options: dict[str, Value | Sequence[str] | os.PathLike[str] | None] = {
-        "--schedule": name,
         "--transport": transport,
         "--comm-order": comm_order,
         "--fuse": fuse,
