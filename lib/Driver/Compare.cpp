@@ -6,6 +6,7 @@
 #include "ppcc/Basic/Diagnostics/Simulation.h"
 #include "ppcc/Driver/Output.h"
 #include "ppcc/Emit/Writer.h"
+#include "ppcc/Support/Printable.h"
 #include "ppcc/Support/Progress.h"
 #include "ppcc/Support/TextTable.h"
 
@@ -349,11 +350,11 @@ void printDifference(ArrayRef<Row> rows, raw_ostream &out) {
     if (row.microbatches != other.microbatches)
       out << fmt::format("makespans are of different work: {} has {} "
                          "microbatches, {} has {}\n",
-                         other.schedule, other.microbatches, row.schedule,
-                         row.microbatches);
+                         printable(other.schedule), other.microbatches,
+                         printable(row.schedule), row.microbatches);
     else if (row.units.words() != other.units.words())
       out << fmt::format("{} and {} have costs of different units\n",
-                         other.schedule, row.schedule);
+                         printable(other.schedule), printable(row.schedule));
     else
       continue;
     return;
@@ -463,6 +464,7 @@ int ppcc::runCompare(const Invocation &call) {
     for (const Row &row : comparison.rows)
       if (!isCsv && row.synthesized && !row.synthesized->makespan &&
           refusals.insert(row.schedule + row.synthesized->refusal).second)
-        s << row.schedule << ": " << row.synthesized->refusal << '\n';
+        s << printable(row.schedule) << ": " << row.synthesized->refusal
+          << '\n';
   });
 }
