@@ -27,6 +27,16 @@ std::vector<Token> tokensBefore(StringRef text, size_t offset) {
   return editor::withoutComments(editor::tokenize(before));
 }
 
+StringRef blockAround(ArrayRef<Token> before) {
+  size_t i = before.size();
+  for (unsigned depth = 1; i != 0 && depth != 0;)
+    depth += before[--i].is("}") ? 1 : before[i].is("{") ? -1 : 0;
+  while (i != 0 && !before[i - 1].is(";") && !before[i - 1].is("{") &&
+         !before[i - 1].is("}"))
+    --i;
+  return i < before.size() ? before[i].text : StringRef();
+}
+
 std::optional<Call> callAround(ArrayRef<Token> before) {
   Call call;
   unsigned depth = 0;
@@ -91,6 +101,10 @@ bool isAction(StringRef what, const editor::Word *word) {
 }
 
 } // namespace
+
+StringRef lsp::blockAround(StringRef text, size_t offset) {
+  return ::blockAround(tokensBefore(text, offset));
+}
 
 /// Completions, each once, the nearest first.
 class lsp::CompletionList {
@@ -174,6 +188,17 @@ void Server::complete(const PositionParams &at, CompletionList &items) {
   for (StringRef word : ofTable)
     items.add(word, Value, last(0));
   if (!ofTable.empty())
+    return;
+  StringRef block = ::blockAround(before);
+  for (const editor::Setting &one : editor::settings)
+    if (one.block != block)
+      continue;
+    else if (last(0) == "{" || last(0) == ";")
+      items.add(one.name, Field, block, one.text);
+    else if (last(0) == one.name && !one.values.empty())
+      for (StringRef value : llvm::split(one.values, ' '))
+        items.add(value, Value, one.name);
+  if (!items.all.empty())
     return;
   auto files = imports(document);
   // Behind words that a declaration of a file follows: of this one, of those

@@ -85,6 +85,10 @@ json::Value Server::hover(const PositionParams &at) {
   }
   ResolvedName meaning = resolveAt(at);
   if (!meaning.text) {
+    StringRef block = blockAround(at.document.text->all(), at.offset);
+    for (const editor::Setting &one : editor::settings)
+      if (one.block == block && one.name == meaning.word)
+        return shown(meaning.word, one.text.str());
     const editor::Word *word = editor::findWord(meaning.word);
     return word ? shown(meaning.word, "```pp\n" + word->form.str() + "\n```\n" +
                                           word->text.str())

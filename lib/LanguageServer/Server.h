@@ -171,4 +171,6 @@ private:
   std::vector<std::string> settings;
   bool isShutDown = false;
 };
+/// The word before the innermost brace that is open there: `action`, `comm`.
+StringRef blockAround(StringRef text, size_t offset);
 } // namespace ppcc::lsp

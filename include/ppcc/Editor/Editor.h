@@ -36,6 +36,17 @@ inline constexpr Word words[] = {
 #include "ppcc/Editor/Words.def"
 };
 
+/// A row of Words.def about a word inside of braces.
+struct Setting {
+  StringRef block, name, values, text;
+};
+
+inline constexpr Setting settings[] = {
+#define WORD(name, what, form, text)
+#define SETTING(block, name, values, text) {block, name, values, text},
+#include "ppcc/Editor/Words.def"
+};
+
 /// The row of a name; null for one that is none.
 inline const Word *findWord(StringRef name) {
   return findBy(words, name, &Word::name);
