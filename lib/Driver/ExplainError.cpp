@@ -99,6 +99,8 @@ int ppcc::runExplainError(const Invocation &call) {
   if (std::optional<int> status = parser.parse())
     return *status;
   std::string wanted = StringRef(code).upper();
+  if (!wanted.empty() && llvm::isDigit(wanted.front()))
+    wanted.insert(0, wanted.size() == 3 ? "E0" : "E");
   auto *info = findBy(diagTable(), wanted, &DiagInfo::code);
   if (!info)
     return parser.usageError(

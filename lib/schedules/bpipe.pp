@@ -1,6 +1,7 @@
-// 1F1B that balances its memory between pairs of ranks: Kim et al., BPipe, ICML 2023. In 1F1B rank r keeps P - r activations,
-// so the first ranks keep many and the last few. Here rank r moves those above the balance to rank P - 1 - r after their
-// forward, and gets each back before its backward: no rank keeps more than (P + 3) / 2.
+// 1F1B that balances its memory between pairs of ranks (BPipe, Kim et al., ICML 2023).
+
+// In 1F1B rank r keeps P - r activations, so the first ranks keep many and the last few. Here rank r moves those above the balance
+// to rank P - 1 - r after their forward, and gets each back before its backward: no rank keeps more than (P + 3) / 2.
 action EVICT { to rank ranks - 1 - r for rank r; lane peer; after F; cost 0.25; memory -1; }
 action LOAD  { from rank ranks - 1 - r for rank r; lane peer; after EVICT; before B; cost 0.25; memory 1; }
 

@@ -1,6 +1,7 @@
-// Breadth first with shared parameters (arXiv 2211.05953). A chunk runs all microbatches in a row, so its parameters are
-// gathered once for its forwards and once for its backwards, while the chunk before it computes, and its gradients are
-// reduced once.
+// Breadth first with shared parameters (arXiv 2211.05953).
+
+// A chunk runs all microbatches in a row, so its parameters are gathered once for its forwards and once for its backwards,
+// while the chunk before it computes, and its gradients are reduced once.
 import "std.pp";
 
 schedule breadth_first_fsdp(P: int >= 1 = 4, M: int >= 1 = 8, V: int >= 1 = 2) {
