@@ -146,6 +146,14 @@ struct CompletenessChecker : IndexedCheck {
           kindsFor(program.kinds(), run.missing));
       if (present)
         builder.note({}, "the program has its `{}`", cell(*present));
+      uint8_t slotBit = *slotsIn(run.missing).begin();
+      if (run.first != program.pipe(pipe).firstMicrobatch)
+        if (auto before = index.definer(pipe, StageId(firstStage),
+                                        run.first - 1, slotBit))
+          builder.note(place(*before),
+                       "`{}`, which the microbatch before has, "
+                       "is here",
+                       cell(*before));
     }
   }
 

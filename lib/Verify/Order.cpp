@@ -25,10 +25,13 @@ void ppcc::verifyOrder(const Program &program, PassContext &context) {
     for (ActionId id : RowRange{groupEnd, end}) {
       if (id == groupEnd)
         groupEnd = program.groupEnd(id, rank);
+      ActionId last = id;
       forEachOwnNeed(program, check.index, id, [&](ActionId needed) {
         if (needed >= groupEnd && needed < end)
-          reportRunsBefore(id, needed, check);
+          last = std::max(last, needed);
       });
+      if (last != id)
+        reportRunsBefore(id, last, check);
       if (check.isSaturated())
         return;
     }

@@ -5,6 +5,6 @@ schedule two(M: int = 4) {
   ranks 2; microbatches M; placement linear;
   // CHECK-DAG: error: `STEP` runs twice [E0702]
   // CHECK-DAG: note: a program is one training step, in which
-  // CHECK-DAG: error: `STEP` runs before `0B2`, on which it depends [E0721]
+  // CHECK-DAG: error: `STEP` runs before `0B3`, on which it depends [E0721]
   on rank r { repeat M / 2 { F; B; } STEP; repeat M / 2 { F; B; } STEP; }
 }
