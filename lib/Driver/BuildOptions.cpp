@@ -254,7 +254,13 @@ void ppcc::declareBuild(OptionParser &parser, BuildOptions &options) {
 void ppcc::declareCheck(OptionParser &parser, BuildOptions &options) {
   options.check = true;
   options.hasEmitOption = false;
-  addInput(parser, options, inputSummary);
+  parser.positional("INPUT", options.inputs, inputSummary.str());
+  parser.afterParse([&options]() -> std::string {
+    takeInput(options.request, options.inputs.front());
+    return options.inputs.size() > 1 && (options.watch || options.asJson)
+               ? "--watch and --format=json are for one input"
+               : "";
+  });
   parser.choice("--dynamic",
                 "Also verify it for a runtime whose ranks start what is ready: "
                 "the first of their order after which the rest of that fits "

@@ -131,12 +131,12 @@ static void printVerdict(const Program &program, const BuildOptions &options,
       : program.costs().has({Cost::MemoryLimit})
           ? ", and where ranks start whatever is ready and fits"
           : ", and where ranks start whatever is ready, without memory limits";
-  out << fmt::format("{}: valid on {} ranks; {}{}\n", printable(program.name()),
-                     program.numRanks(),
-                     isProven ? "deadlock-free on " +
-                                    llvm::join(program.provenUnder(), ", ")
-                              : "without messages",
-                     whereDynamic);
+  out << fmt::format(
+      "{}: valid on {} rank{}; {}{}\n", printable(program.name()),
+      program.numRanks(), program.numRanks() == 1 ? "" : "s",
+      isProven ? "deadlock-free on " + llvm::join(program.provenUnder(), ", ")
+               : "without messages",
+      whereDynamic);
 }
 
 /// Reads the files, writes the output.
@@ -203,7 +203,14 @@ static int compileAs(StringRef name, Declare *declare, const Invocation &call) {
     return Success;
   if (options.watch)
     watchAndRecompile(options, call);
-  return compileOnce(std::move(options), call);
+  if (options.inputs.empty())
+    return compileOnce(std::move(options), call);
+  int code = Success;
+  for (const std::string &input : options.inputs) {
+    takeInput(options.request, input);
+    code = std::max(code, compileOnce(options, call));
+  }
+  return code;
 }
 
 int ppcc::runBuild(const Invocation &call) {

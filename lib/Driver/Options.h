@@ -21,7 +21,8 @@ struct Options {
 
 /// What `ppcc`, `ppcc build`, `check` and `report` take.
 struct BuildOptions : Options {
-  std::string command = "ppcc"; ///< As it is called.
+  std::string command = "ppcc";         ///< As it is called.
+  std::vector<std::string> inputs = {}; ///< Those of `check`, which takes more.
   std::string free = {};    ///< The parameter that stays open; empty for none.
   std::string depfile = {}; ///< Empty for none.
   bool noFamilies =

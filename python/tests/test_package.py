@@ -7,6 +7,7 @@ import gc
 import importlib
 import json
 import re
+import runpy
 import subprocess
 import sys
 import time
@@ -540,3 +541,13 @@ def test_programs_are_verified_for_dynamic_orders() -> None:
     with pytest.raises(ppcc.UsageError, match="--dynamic: invalid value `never`"):
         program.check(dynamic="never")  # type: ignore[arg-type]
     ppcc.compile("gpipe", P=2, M=3, comm_order="none").check(dynamic="ready")  # Without messages.
+
+
+def test_an_example_of_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(__file__).parents[2] / "examples/training"
+    monkeypatch.chdir(folder)
+    functions = runpy.run_path(str(folder / "test/test_two_ahead.py"))
+    tests = [function for name, function in functions.items() if name.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test()
