@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from ._diagnostics import Error
 from ._rows import Columns, Rows
-
-Validator = Callable[[Any, str], None]
-"""Raises Error for an invalid value; the second argument is its path in the document."""
 
 MAX_STAGES = 0xFFFE
 MAX_INDEX = (1 << 31) - 1
@@ -31,7 +28,7 @@ def parse_program_json(text: str) -> dict[str, Any]:
 
 def validate_header(document: Mapping[str, Any]) -> None:
     """Raises Error if the head of a program is invalid."""
-    _HEADER_SCHEMA(document, "")
+    _validate(_HEADER_SCHEMA, document, "")
     ranks = document["ranks"]
     for at, pipe in enumerate(document["pipes"]):
         stages, where = len(pipe["rank_of_stage"]), f"pipes[{at}]"
@@ -51,19 +48,19 @@ def validate_header(document: Mapping[str, Any]) -> None:
 def validate_rows(document: Mapping[str, Any]) -> Rows:
     """Returns the rows of a program whose head is valid. Raises Error if they are invalid."""
     actions = document.get("actions")
-    _array(_any)(actions, "actions")
+    _validate([_any], actions, "actions")
     assert isinstance(actions, list)
     if len(actions) != document["ranks"]:
         raise Error(f"no program: `actions` has {len(actions)} lists for {document['ranks']} ranks")
     columns = [validate_rank(document, rank, rows) for rank, rows in enumerate(actions)]
-    _array(_array(_integer(0)))(document.get("waits", []), "waits")
+    _validate([[_INDEX]], document.get("waits", []), "waits")
     return Rows(len(columns), columns.__getitem__)
 
 
 def validate_rank(document: Mapping[str, Any], rank: int, rows: Any) -> bytes:
     """Returns the columns of a rank, one after another, in int32. Raises Error if its rows are invalid."""
-    _array(_text, minimum=len(Columns._fields))(document.get("columns"), "columns")
-    _array(_any)(rows, f"actions[{rank}]")
+    _validate([str, len(Columns._fields)], document.get("columns"), "columns")
+    _validate([_any], rows, f"actions[{rank}]")
     names: list[str] = document["columns"]
     if missing := set(Columns._fields) - set(names):
         raise Error(f"no program: `columns` lack {', '.join(sorted(missing))}")
@@ -95,7 +92,46 @@ def _check_range(values: Sequence[int] | memoryview, begin: int, end: int, where
         _raise_invalid(where, minimum if minimum < begin else maximum, f"from {begin} to {end - 1}")
 
 
-# Validators of the values of the document.
+# The head, as data: a type, a tuple of the least and the greatest integer, a set of words, `[item]` or `[item, least length, greatest length]`,
+# an object by its keys, of which those that end in `?` may be missing, or a function.
+
+
+def _validate(expected: Any, value: Any, where: str) -> None:
+    """Raises Error for an invalid value; `where` is its path in the document."""
+    if isinstance(expected, dict):
+        if not isinstance(value, dict):
+            _raise_invalid(where or "it", value, "an object")
+        for key, item in expected.items():
+            name = key.removesuffix("?")
+            if name in value:
+                _validate(item, value[name], f"{where}.{name}")
+            elif name == key:
+                raise Error(f"no program: `{f'{where}.{name}'.removeprefix('.')}` is missing")
+    elif isinstance(expected, list):
+        item, *limits = expected
+        least, most = limits[0] if limits else 0, limits[1] if len(limits) > 1 else None
+        if not isinstance(value, list) or len(value) < least or (most is not None and len(value) > most):
+            _raise_invalid(where, value, "a list" + (f" of {least}" if least == most else f" of {least} or more" if least else ""))
+        for at, one in enumerate(value):
+            _validate(item, one, f"{where}[{at}]")
+    elif isinstance(expected, tuple):
+        if type(value) is not int or not expected[0] <= value <= expected[1]:
+            _raise_invalid(where, value, f"an integer from {expected[0]} to {expected[1]}")
+    elif isinstance(expected, set):
+        if not isinstance(value, str) or value not in expected:
+            _raise_invalid(where, value, f"one of {', '.join(sorted(expected))}")
+    elif expected is bool:
+        if not isinstance(value, bool):
+            _raise_invalid(where, value, "true or false")
+    elif expected is str:
+        if not isinstance(value, str):
+            _raise_invalid(where, value, "text")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            _raise_invalid(where, value, "text of Unicode's characters")
+    else:
+        expected(value, where)
 
 
 def _raise_invalid(where: str, value: Any, expected: str) -> NoReturn:
@@ -107,116 +143,48 @@ def _any(value: Any, where: str) -> None:
     pass
 
 
-def _text(value: Any, where: str) -> None:
-    if not isinstance(value, str):
-        _raise_invalid(where, value, "text")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        _raise_invalid(where, value, "text of Unicode's characters")
-
-
-def _boolean(value: Any, where: str) -> None:
-    if not isinstance(value, bool):
-        _raise_invalid(where, value, "true or false")
-
-
-def _scalar(value: Any, where: str) -> None:
-    if isinstance(value, str):
-        _text(value, where)
-    elif not isinstance(value, (int, float)):
-        _raise_invalid(where, value, "a number, true, false or text")
-
-
-def _integer(minimum: int, maximum: int = MAX_INDEX) -> Validator:
-    def validate(value: Any, where: str) -> None:
-        if type(value) is not int or not minimum <= value <= maximum:
-            _raise_invalid(where, value, f"an integer from {minimum} to {maximum}")
-
-    return validate
-
-
-def _array(item: Validator, minimum: int = 0, maximum: int | None = None) -> Validator:
-    def validate(value: Any, where: str) -> None:
-        if not isinstance(value, list) or len(value) < minimum or (maximum is not None and len(value) > maximum):
-            _raise_invalid(where, value, "a list" + (f" of {minimum}" if minimum == maximum else f" of {minimum} or more" if minimum else ""))
-        for at, one in enumerate(value):
-            item(one, f"{where}[{at}]")
-
-    return validate
-
-
-def _one_of(*values: str) -> Validator:
-    def validate(value: Any, where: str) -> None:
-        if value not in values:
-            _raise_invalid(where, value, f"one of {', '.join(values)}")
-
-    return validate
-
-
-def _object(required: Mapping[str, Validator], optional: Mapping[str, Validator]) -> Validator:
-    def validate(value: Any, where: str) -> None:
-        if not isinstance(value, dict):
-            _raise_invalid(where or "it", value, "an object")
-        for name, item in required.items():
-            if name not in value:
-                raise Error(f"no program: `{f'{where}.{name}'.removeprefix('.')}` is missing")
-            item(value[name], f"{where}.{name}")
-        for name, item in optional.items():
-            if name in value:
-                item(value[name], f"{where}.{name}")
-
-    return validate
-
-
 def _params(value: Any, where: str) -> None:
     if not isinstance(value, dict):
         _raise_invalid(where, value, "an object")
     for name, one in value.items():
-        _text(name, where)
-        _scalar(one, f"{where}.{name}")
+        _validate(str, name, where)
+        if not isinstance(one, (int, float)):
+            _validate(str, one, f"{where}.{name}")
 
 
 def _collective(value: Any, where: str) -> None:
-    if isinstance(value, list):
-        _array(_integer(-MAX_STAGES), minimum=1)(value, where)
-    else:
-        _text(value, where)
+    _validate([(-MAX_STAGES, MAX_INDEX), 1] if isinstance(value, list) else str, value, where)
 
 
-_index = _integer(0)
-_pair = _array(_index, 2, 2)
-_tensor = _object({"name": _text, "type": _text, "dims": _array(_integer(-1))}, {})
-_HEADER_SCHEMA = _object(
-    {
-        "schedule": _text,
-        "params": _params,
-        "ranks": _integer(1, MAX_RANKS),
-        "backward": _boolean,
-        "kinds": _array(
-            _object(
-                {"mnemonic": _text, "class": _one_of("compute", "send", "recv", "declared")},
-                {"per": _one_of("microbatch", "stage", "rank"), "collective": _collective},
-            )
-        ),
-        "phases": _array(_text, minimum=1),
-        "pipes": _array(
-            _object(
-                {
-                    "name": _text,
-                    "microbatches": _pair,
-                    "rank_of_stage": _array(_index, maximum=MAX_STAGES),
-                    "skip_edges": _array(_pair),
-                },
-                {
-                    "gaps": _array(_index),
-                    "slices": _integer(1),
-                    "tensors": _array(_object({"edge": _pair, "carries": _array(_tensor)}, {})),
-                },
-            )
-        ),
-        "files": _array(_text),
-        "sites": _array(_array(_integer(-1), 4, 4), minimum=1),
-    },
-    {"transports": _array(_text), "preconnect": _array(_pair)},
-)
+_INDEX = (0, MAX_INDEX)
+_PAIR = [_INDEX, 2, 2]
+_HEADER_SCHEMA = {
+    "schedule": str,
+    "params": _params,
+    "ranks": (1, MAX_RANKS),
+    "backward": bool,
+    "kinds": [
+        {
+            "mnemonic": str,
+            "class": {"compute", "send", "recv", "declared"},
+            "per?": {"microbatch", "stage", "rank"},
+            "collective?": _collective,
+        }
+    ],
+    "phases": [str, 1],
+    "pipes": [
+        {
+            "name": str,
+            "microbatches": _PAIR,
+            "rank_of_stage": [_INDEX, 0, MAX_STAGES],
+            "skip_edges": [_PAIR],
+            "gaps?": [_INDEX],
+            "slices?": (1, MAX_INDEX),
+            "tensors?": [{"edge": _PAIR, "carries": [{"name": str, "type": str, "dims": [(-1, MAX_INDEX)]}]}],
+        }
+    ],
+    "files": [str],
+    "sites": [[(-1, MAX_INDEX), 4, 4], 1],
+    "transports?": [str],
+    "preconnect?": [_PAIR],
+}
