@@ -133,7 +133,7 @@ for change in (
 ):
     try:
         program = ppcc.Program.from_json(json.dumps(document | change))
-        program.microbatches, program.digest, program.local_stages(0), program.actions[0]
+        program.num_microbatches, program.digest, program.local_stages(0), program.actions[0]
     except ppcc.Error:
         pass
 # Unlike ru_maxrss this is of the program alone, not of the process that started it.

@@ -32,7 +32,6 @@ from ._compiler import (
     synthesize,
     version,
 )
-from ._deprecated import renamed_in_module
 from ._diagnostics import CompileError, Diagnostic, Error, Note, UsageError
 from ._diff import Difference, RankDifference, diff
 from ._notebook import Comparison, compare, explore
@@ -92,8 +91,8 @@ __all__ = [
 
 __version__: str
 
-_renamed = renamed_in_module(__name__, {"Held": "LiveActivations", "Synthesized": "SynthesisResult"})
-
 
 def __getattr__(name: str) -> Any:
-    return version() if name == "__version__" else _renamed(name)
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,6 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from ._deprecated import Renamed, renamed_arguments
 from ._documents import from_row
 from ._program import Program, input_file
 from ._run import Costs, Value, compile_arguments, compile_native, cost_options, definitions, input_argument, option_argument, run, with_arguments_of
@@ -173,8 +172,6 @@ class SynthesisResult:
     memory_unit: str | None = None
     """`bytes`, or None likewise."""
 
-    least = Renamed("min_microbatches")
-
     @cached_property
     def program(self) -> Program:
         """The program of the schedule; with `for_all` that for `microbatches` microbatches."""
@@ -247,7 +244,6 @@ def synthesize(placement: str | os.PathLike[str] = "linear", /, **arguments: Any
     return from_row(SynthesisResult, document, text=document["schedule"])
 
 
-@renamed_arguments(every="for_all")
 def _run_synthesize(
     placement: str | os.PathLike[str],
     /,

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ._deprecated import Renamed
 from ._documents import from_row
 
 
@@ -21,8 +20,6 @@ class Note:
     """The source file; None, like `line` and `column`, if the place is not in a source file."""
     line: int | None = None
     column: int | None = None
-
-    place = Renamed("location")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +52,6 @@ class Diagnostic:
     end_column: int | None = None
     notes: tuple[Note, ...] = ()
     """Other places that explain it."""
-
-    place = Renamed("location")
 
     def __str__(self) -> str:
         return f"{self.location + ': ' if self.location else ''}{self.severity}: {self.message} [{self.code}]"

@@ -21,7 +21,6 @@ from ._program_file import ProgramFile
 from ._program_json import validate_header, validate_rows, parse_program_json
 from ._report import Report
 from ._rows import ByRank, Columns, Rows
-from ._deprecated import Renamed
 from ._run import Costs, Value, compile_native, cost_options, input_argument, option_argument, run
 from ._timeline import Timeline
 
@@ -39,8 +38,6 @@ class Kind:
     """Which ranks run it together: `"all"`, `"replicas"` (of the stage), those of some stages (negative numbers count from the
     last), or `"outside NAME"` (a process group that is not part of the program). `"to"` and `"from"`: its rank and the rank of
     its peer, to or from which it moves memory. None if one rank runs it."""
-
-    letters = Renamed("mnemonic")
 
     @property
     def is_compute(self) -> bool:
@@ -394,11 +391,6 @@ class Program:
         return tuple(
             (pipe, stage) for pipe in self.pipes for stage, home in enumerate(pipe.rank_of_stage) if home == rank
         )
-
-    ranks = Renamed("num_ranks")
-    microbatches = Renamed("num_microbatches")
-    backward = Renamed("has_backward")
-    stages_of = Renamed("local_stages")
 
     def groups(self, rank: int) -> Iterator[Group]:
         """Iterate over the actions of a rank, grouped by what runs at the same time.

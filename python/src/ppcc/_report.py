@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from ._deprecated import Renamed
 from ._documents import from_row
 from ._table import html_table, memory_text, text_table, time_text
 
@@ -93,8 +92,6 @@ class RankReport:
     """The memory that the rank may hold; None without a limit."""
     bubbles: tuple[Bubble, ...]
     """All time without work from 0 to the makespan."""
-
-    peak_held = Renamed("peak_live")
 
     @property
     def bubble(self) -> float:

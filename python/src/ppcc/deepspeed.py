@@ -14,7 +14,6 @@ from deepspeed.runtime.pipe.dualpipev import DualPipeVEngine
 from deepspeed.runtime.pipe.engine import PipelineEngine
 
 from ._program import Action, Program
-from ._deprecated import renamed_arguments
 from .torch._errors import UsageError
 from .torch._fits import check_chain, check_messages, check_size
 from .torch._groups import check_same_program, together
@@ -25,7 +24,6 @@ __all__ = ["ProgramSchedule", "install"]
 _UNSUPPORTED_WRAPPERS = dict.fromkeys(UNSUPPORTED_WRAPPERS, "leave it out, since the engine averages over data-parallel ranks itself")
 
 
-@renamed_arguments(whole_backward="full_backward")
 def install(engine: PipelineEngine, program: Program, *, full_backward: bool = False) -> None:
     """Make `train_batch` of an engine run a program. All ranks call it together.
 

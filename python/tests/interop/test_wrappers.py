@@ -324,11 +324,11 @@ def expected(case: Case, rank: int, program: ppcc.Program, parallelism: Parallel
     """Of each stage, without a pipeline: with the same hooks, or, where copies share, the mean of what plain copies have."""
     count = program.pipes[0].num_stages
     stages = make_stages(case, count, parallelism, set() if case.shares else set(range(count)))
-    batch, target = batch_of_rank(rank, program.microbatches)
-    for x, y in zip(batch.tensor_split(program.microbatches), target.tensor_split(program.microbatches), strict=True):
+    batch, target = batch_of_rank(rank, program.num_microbatches)
+    for x, y in zip(batch.tensor_split(program.num_microbatches), target.tensor_split(program.num_microbatches), strict=True):
         for number, stage in enumerate(stages):
             x = stage(x if number == 0 else x)
-        (loss_fn(x, y) / program.microbatches).backward()
+        (loss_fn(x, y) / program.num_microbatches).backward()
     found = list(map(gradients, stages))
     for of_stage in found if case.shares else ():
         for name, gradient in sorted(of_stage.items()):
@@ -338,10 +338,10 @@ def expected(case: Case, rank: int, program: ppcc.Program, parallelism: Parallel
 
 
 def of_runtime(rank: int, program: ppcc.Program, mine: dict[int, nn.Module], case: Case, parallelism: Parallelism, pipeline: Any, mode: str) -> None:
-    batch, target = batch_of_rank(rank, program.microbatches)
+    batch, target = batch_of_rank(rank, program.num_microbatches)
     options: dict[str, Any] = {}
     if mode == "given":
-        one = batch.tensor_split(program.microbatches)[0].to("meta")
+        one = batch.tensor_split(program.num_microbatches)[0].to("meta")
         options["shapes"] = dict.fromkeys(range(program.pipes[0].num_stages), one)
     if mode == "dynamic":
         options["variable_shapes"] = True
@@ -354,7 +354,7 @@ def of_torch(rank: int, program: ppcc.Program, mine: dict[int, nn.Module], case:
     (pipe,) = program.pipes
     stages = [PipelineStage(module, stage, pipe.num_stages, torch.device("cpu"), group=pipeline) for stage, module in mine.items()]
     runtime = load_torch_runtime(program, stages, loss_fn=loss_fn, fsdp=case.runs_module)
-    batch, target = batch_of_rank(rank, program.microbatches)
+    batch, target = batch_of_rank(rank, program.num_microbatches)
     here = rank % 2
     given = [batch] if pipe.rank_of_stage[0] == here else []
     asked = {"target": target, "losses": []} if pipe.rank_of_stage[-1] == here else {}
@@ -464,7 +464,7 @@ def run_ddp(rank: int, texts: list[str]) -> None:
         with pytest.raises(UsageError, match="dw_builder is for plain stages: nothing would reduce the gradients"):
             Runtime(program, mine, loss_fn=loss_fn, group=pipeline, dw_builder={min(mine): lambda: lambda: None})
         runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline)
-        batch, target = batch_of_rank(rank, program.microbatches)
+        batch, target = batch_of_rank(rank, program.num_microbatches)
         for number in range(times):
             assert not reductions
             runtime.step(batch, target=target, reduce_grads=number == times - 1)

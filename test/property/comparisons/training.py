@@ -83,6 +83,6 @@ def compare(draw, tools, tally):
     tally[f"{head.ranks} ranks"] += 1
     if any(reply):
         POOLS.pop(head.ranks).close()
-        first = min((one for one in reply if one), key=lambda one: "StepFailed" in one or one in ("no end", "the process ended"))
+        first = min((one for one in reply if one), key=lambda one: "StepError" in one or one in ("no end", "the process ended"))
         raise Mismatch(f"trains otherwise: {first.strip().splitlines()[-1][:40].rstrip('0123456789. ')}",
                        "\n".join(f"rank {rank}: {one}" for rank, one in enumerate(reply) if one))

@@ -493,7 +493,7 @@ class _Step:
             self.forward_step_func,
             self._data(chunk, action.microbatch),
             self.chunks[chunk],
-            self.plan.program.microbatches,
+            self.plan.program.num_microbatches,
             input_tensor,
             self._stores.setdefault(action.microbatch, []) if _is_last(action) else [],
             self.config,

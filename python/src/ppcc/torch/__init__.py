@@ -16,7 +16,6 @@ Examples:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .._deprecated import renamed_in_module
 
 if TYPE_CHECKING:
     from .._choose import TunedOrder
@@ -56,15 +55,10 @@ __all__ = [
     "TunedOrder", "UsageError", "check", "current_action", "interleave", "load_torch_runtime", "tune", "yield_to_other",
 ]  # fmt: skip
 
-_renamed = renamed_in_module(
-    __name__,
-    {"RuntimeMisuse": "UsageError", "StepFailed": "StepError", "Verdict": "CheckResult", "give_way": "yield_to_other"},
-)
-
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        return _renamed(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(_MODULES[name], __name__), name)
     return found
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from torch.distributed.pipelining import schedules
 
-from .._deprecated import Renamed
 from .._diagnostics import CompileError, Diagnostic
 from .._program import Program
 from .._run import run
@@ -38,8 +37,6 @@ class CheckResult:
     """The transports under which the schedule cannot deadlock."""
     listing: str
     """The actions of each rank that were checked, as `ppcc --check --from=actions` reads them."""
-
-    safe = Renamed("safe_transports")
 
     def __bool__(self) -> bool:
         return not self.errors

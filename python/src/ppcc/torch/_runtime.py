@@ -12,7 +12,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 
-from .._deprecated import Renamed, renamed_arguments
 from .._program import Action, Program
 from ._errors import UsageError, StepError
 from ._failures import Failures, flight_records
@@ -88,7 +87,6 @@ class Runtime:
         (4, 1, torch.Size([2, 8]))
     """
 
-    @renamed_arguments(dynamic_shapes="variable_shapes")
     def __init__(
         self,
         program: Program,
@@ -298,10 +296,6 @@ class Runtime:
     def reset_shapes(self) -> None:
         """Infer the shapes of messages again in the next step, for batches of another shape. All ranks call it together."""
         self._linked.reset_shapes()
-
-    clip_grad_norm = Renamed("clip_grad_norm_")
-    forget_shapes = Renamed("reset_shapes")
-    link = Renamed("set_program")
 
     def module(self, action: Action) -> nn.Module:
         """Return the module of the stage of an action, for handlers.

@@ -20,7 +20,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from .._deprecated import Renamed
 from .._program import Action
 from . import _split
 from ._errors import UsageError
@@ -57,8 +56,6 @@ class StepResult:
 
     optimizer_stepped: bool | None = None
     """Whether the optimizer stepped; False if VALIDATE undid the step or a gradient was not finite, None if STEP did not run."""
-
-    stepped = Renamed("optimizer_stepped")
 
     @property
     def loss(self) -> Tensor | None:
