@@ -200,4 +200,5 @@ def expected(case: Case) -> dict[str, Any]:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     found = {case["name"]: expected(case) for case in SUITE["cases"]}
-    (FOLDER / "semantics_expected.json").write_text(json.dumps(found, indent=0) + "\n")
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(values)}" for name, values in found.items())
+    (FOLDER / "semantics_expected.json").write_text(f"{{\n{lines}\n}}\n")
