@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ._compiler import SynthesisResult, compile, compile_source, schedules, synthesize
 from ._diagnostics import CompileError, UsageError
 from ._profile import Profile
-from ._program import Program
+from ._program import Program, input_file
 from ._report import Report
 from ._run import Costs
-from ._sweep import LIMIT_TOO_SMALL, limited_costs
+from ._sweep import LIMIT_TOO_SMALL
 
 COMPUTES = {"F", "B", "I", "W"}
 MIN_GAIN = 0.01
@@ -28,6 +25,38 @@ MIN_GAIN = 0.01
 MAX_TRIES = 3
 MAX_LIMIT = 10**12
 """The largest memory limit of the compiler."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which rank has which stage, as synthesis takes it."""
+
+    name: str
+    """One that synthesis knows, or the name of a program, whose placement it is."""
+    rank_of_stage: tuple[int, ...]
+    microbatches: int
+    program: Program | None = None
+
+    @staticmethod
+    def of(program: Program) -> Placement:
+        """That of a program."""
+        return Placement("given", program.pipes[0].rank_of_stage, program.num_microbatches, program)
+
+    @staticmethod
+    def named(name: str, ranks: int, microbatches: int) -> Placement:
+        """`linear`, `v`, `loop:V` or `wave:V`. Raises UsageError for others."""
+        kind, _, chunks = "wave:2".partition(":") if name == "v" else "loop:1".partition(":") if name == "linear" else name.partition(":")
+        if kind not in ("loop", "wave") or not chunks.isdigit() or not 1 <= int(chunks) <= 64:
+            raise UsageError(f"`{name}` is no placement: they are linear, v, loop:V and wave:V, with V stages a rank")
+        rows = [range(ranks) if kind == "loop" or chunk % 2 == 0 else reversed(range(ranks)) for chunk in range(int(chunks))]
+        return Placement(name, tuple(rank for row in rows for rank in row), microbatches)
+
+    def synthesize(self, **arguments: Any) -> SynthesisResult:
+        """Raises CompileError, as for memory limits that are too small."""
+        if self.program is None:
+            return synthesize(self.name, params={"P": len(set(self.rank_of_stage)), "M": self.microbatches}, **arguments)
+        with input_file(without_costs(self.program)) as path:
+            return synthesize(path, **arguments)
 
 
 @dataclass(frozen=True)
@@ -79,42 +108,17 @@ class Chooser:
 
     def choose(self, candidates: dict[str, Program], limit: float, overhead: float, min_gain: float = MIN_GAIN) -> Choice:
         """The best orders within a memory limit in bytes; the first candidate is the base. Raises UsageError if no order fits."""
-        with tempfile.TemporaryDirectory() as folder, ExitStack() as files:
-
-            def both(recomputes: bool) -> tuple[Path, Costs]:
-                """A file of the costs, and one that has the memory limit, too."""
-                path = Path(folder) / f"costs{recomputes}.json"
-                path.write_text(self.costs(recomputes))
-                return path, files.enter_context(limited_costs(path, min(limit, MAX_LIMIT)))
-
-            return self._choose(candidates, limit, overhead, min_gain, {recomputes: both(recomputes) for recomputes in self._recomputes()})
-
-    def costs(self, recomputes: bool = False) -> str:
-        """The costs as a file for `--costs`, of programs that recompute or not."""
-        text = self.profile.costs()
-        if not recomputes:
-            return text
-        assert self.restored is not None
-        document = json.loads(text)
-        for item in ("cost", "jitter"):
-            document[item]["R"] = document[item]["F"]
-        document["memory"]["R"] = [size for _, size in sorted(self.restored.items())]
-        return json.dumps(document)
-
-    def _recomputes(self) -> Sequence[bool]:
-        return (False,) if self.restored is None else (False, True)
-
-    def _choose(self, candidates: dict[str, Program], limit: float, overhead: float, min_gain: float, files: Mapping[bool, tuple[Path, Costs]]) -> Choice:
-        """`files` are those of costs, without and with recomputation."""
-        programs = {**{name: without_costs(program) for name, program in candidates.items()}, **dict(self._library(files[False][0]))}
+        free = {recomputes: self.costs(recomputes) for recomputes in ((False,) if self.restored is None else (False, True))}
+        limited = {recomputes: costs | {"limit": min(limit, MAX_LIMIT)} for recomputes, costs in free.items()}
+        programs = {**{name: without_costs(program) for name, program in candidates.items()}, **dict(self._library(free[False]))}
         bounds: list[tuple[float, str]] = []
         remarks = []
-        for recomputes in self._recomputes():
+        for recomputes in free:
             for kinds, name in (({"F", "I", "W"}, "synthesized"), ({"F", "B"}, "synthesized with B")):
                 if not kinds <= self.known_kinds():
                     continue
                 try:
-                    found = self.synthesize(fused_backward="B" in kinds, recompute=recomputes, effort=self.effort, costs=files[recomputes][1])
+                    found = self.synthesize(fused_backward="B" in kinds, recompute=recomputes, effort=self.effort, costs=limited[recomputes])
                 except CompileError as error:
                     if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
                         raise
@@ -125,8 +129,11 @@ class Chooser:
                     programs[f"{name}, recomputing" if recomputes else name] = program if recomputes else self.compile(found.text)
         if not bounds:
             raise UsageError("; ".join(remarks))
-        costs, limited = ({name: files["R" in compute_kinds(program)][place] for name, program in programs.items()} for place in (0, 1))
-        reports = {name: program.simulate(costs[name], transport=self.transports[0]) for name, program in programs.items()}
+
+        def simulate(name: str, costs: Mapping[bool, Costs]) -> Report:
+            return programs[name].simulate(costs["R" in compute_kinds(programs[name])], transport=self.transports[0])
+
+        reports = {name: simulate(name, free) for name in programs}
         base_name = next(iter(candidates))
         fitting = {name for name, report in reports.items() if report.peak_memory <= limit}
         expected = {name: reports[name].jitter_mean + overhead for name in fitting | {base_name}}
@@ -138,31 +145,33 @@ class Chooser:
         slowest = (1 - min_gain) * expected[base.name] if base.fits else math.inf
         better = [order for order in orders if order.fits and expected.get(order.name, math.inf) < slowest][:MAX_TRIES]
         tries = [(order, programs[order.name].json) for order in better]
-        would_help = {
-            order.name: _would_help(programs[order.name].simulate((limited if order.fits else costs)[order.name], transport=self.transports[0])) for order in (base, *better)
-        }
+        would_help = {order.name: _would_help(simulate(order.name, limited if order.fits else free)) for order in (base, *better)}
         return Choice(tries, tuple(orders), base, expected, *min(bounds), would_help, remarks)
+
+    def costs(self, recomputes: bool = False) -> dict[str, Any]:
+        """The costs, of programs that recompute or not."""
+        costs: dict[str, Any] = json.loads(self.profile.costs())
+        if recomputes:
+            assert self.restored is not None
+            for item in ("cost", "jitter"):
+                costs[item]["R"] = costs[item]["F"]
+            costs["memory"]["R"] = [size for _, size in sorted(self.restored.items())]
+        return costs
 
     def known_kinds(self) -> set[str]:
         """The kinds whose time is known for all stages."""
         return {kind for kind, stages in self.profile.times.items() if len(stages) == self.placement.pipes[0].num_stages}
 
-    def synthesize(self, **arguments: Any) -> SynthesisResult:
-        if arguments.get("recompute"):  # The file of a program has no R.
-            params = {"P": self.placement.num_ranks, "M": self.placement.num_microbatches}
-            return synthesize(self._placement_name(), params=params, transport=self.transports, **arguments)
-        with tempfile.TemporaryDirectory() as folder:
-            placement = Path(folder) / "given.json"
-            without_costs(self.placement).save(placement)
-            return synthesize(placement, transport=self.transports, **arguments)
-
-    def _placement_name(self) -> str:
-        (pipe,), ranks = self.placement.pipes, self.placement.num_ranks
-        chunks = pipe.num_stages // ranks
-        for kind in ("loop", "wave"):
-            if pipe.rank_of_stage == rank_of_stage(kind, chunks, ranks):
-                return f"{kind}:{chunks}"
-        raise UsageError("stages can recompute only in the placements linear, v, loop and wave")
+    def synthesize(self, *, recompute: bool = False, **arguments: Any) -> SynthesisResult:
+        placement = Placement.of(self.placement)
+        if recompute:  # The file of a program has no R.
+            ranks, chunks = self.placement.num_ranks, self.placement.pipes[0].num_stages // self.placement.num_ranks
+            named = [Placement.named(f"{kind}:{chunks}", ranks, placement.microbatches) for kind in ("loop", "wave")]
+            same = [one for one in named if one.rank_of_stage == placement.rank_of_stage]
+            if not same:
+                raise UsageError("stages can recompute only in the placements linear, v, loop and wave")
+            placement = same[0]
+        return placement.synthesize(transport=self.transports, recompute=recompute, **arguments)
 
     def compile(self, text: str) -> Program:
         return compile_source(text, transport=self.transports)
@@ -173,12 +182,9 @@ class Chooser:
 
     def simulate(self, program: Program) -> Report:
         """A run of a program that does not recompute, with these costs."""
-        with tempfile.TemporaryDirectory() as folder:
-            costs = Path(folder) / "costs.json"
-            costs.write_text(self.profile.costs())
-            return without_costs(program).simulate(costs, transport=self.transports[0])
+        return without_costs(program).simulate(self.costs(), transport=self.transports[0])
 
-    def _library(self, costs: Path) -> Iterator[tuple[str, Program]]:
+    def _library(self, costs: Costs) -> Iterator[tuple[str, Program]]:
         """The orders of the library for this placement, of F, B, I and W."""
         pipe, ranks = self.placement.pipes[0], self.placement.num_ranks
         for info in schedules():
@@ -192,12 +198,6 @@ class Chooser:
             grouped = any(action.group is not None and not action.kind.is_message for own in found.actions for action in own)
             if placed == [(pipe.rank_of_stage, (), (), 1)] and not grouped and compute_kinds(found) <= COMPUTES & self.known_kinds():
                 yield info.name, found
-
-
-def rank_of_stage(kind: str, chunks: int, ranks: int) -> tuple[int, ...]:
-    """Which rank has which stage in the placements `loop` and `wave`, with so many stages a rank."""
-    rows = [range(ranks) if kind == "loop" or chunk % 2 == 0 else reversed(range(ranks)) for chunk in range(chunks)]
-    return tuple(rank for row in rows for rank in row)
 
 
 def without_costs(program: Program) -> Program:

@@ -91,10 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if path is not None:
                 Path(path).write_text(content, encoding="utf-8")
         if options.page is not None:
-            with tempfile.TemporaryDirectory() as folder:
-                costs = Path(folder) / "costs.json"
-                costs.write_text(run.profile.costs(), encoding="utf-8")
-                without_costs(Program.from_json(text)).timeline(costs, transport=transports[0]).save(options.page)
+            without_costs(Program.from_json(text)).timeline(chooser.costs(), transport=transports[0]).save(options.page)
     except (Error, TraceError, OSError, ValueError) as error:
         print(f"ppcc-tune: error: {error}", file=sys.stderr)
         return 1

@@ -129,9 +129,8 @@ class _MegatronJob(Job):
         self.run._plans[self.microbatches] = self._plans[digest]
 
     @property
-    def transports(self) -> list[str]:
-        runs_on = ["posted"] if self.run._channels[self.program._stated_digest].host_waits else []
-        return list(dict.fromkeys([*runs_on, *self.program.transports]))
+    def host_waits(self) -> bool:
+        return self.run._channels[self.program._stated_digest].host_waits
 
     @property
     def modules(self) -> dict[int, nn.Module]:

@@ -10,59 +10,21 @@ Cost: at most MAX_RATED syntheses a placement; a layout with a rank whose work a
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from .._choose import MAX_LIMIT, rank_of_stage, without_costs
-from .._compiler import SynthesisResult, synthesize
+from .._choose import MAX_LIMIT, Placement
+from .._compiler import SynthesisResult
 from .._diagnostics import CompileError
 from .._profile import Profile
-from .._program import Program
 from .._sweep import LIMIT_TOO_SMALL
-from ._errors import UsageError
 from ._layers import Layer, Layout
 
 MAX_RATED = 400
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Which rank has which stage, as synthesis takes it."""
-
-    name: str
-    """One that synthesis knows, or the name of a program, whose placement it is."""
-    rank_of_stage: tuple[int, ...]
-    microbatches: int
-    program: Program | None = None
-
-    @staticmethod
-    def of(program: Program) -> Placement:
-        """That of a program."""
-        return Placement("given", program.pipes[0].rank_of_stage, program.num_microbatches, program)
-
-    @staticmethod
-    def named(name: str, ranks: int, microbatches: int) -> Placement:
-        """`linear`, `v`, `loop:V` or `wave:V`. Raises UsageError for others."""
-        kind, _, chunks = "wave:2".partition(":") if name == "v" else "loop:1".partition(":") if name == "linear" else name.partition(":")
-        if kind not in ("loop", "wave") or not chunks.isdigit() or not 1 <= int(chunks) <= 64:
-            raise UsageError(f"`{name}` is no placement: they are linear, v, loop:V and wave:V, with V stages a rank")
-        return Placement(name, rank_of_stage(kind, int(chunks), ranks), microbatches)
-
-    def synthesize(self, **arguments: Any) -> SynthesisResult:
-        """Raises CompileError, as for memory limits that are too small."""
-        if self.program is None:
-            return synthesize(self.name, params={"P": len(set(self.rank_of_stage)), "M": self.microbatches}, **arguments)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "given.json"
-            without_costs(self.program).save(path)
-            return synthesize(path, **arguments)
 
 
 @dataclass
@@ -131,14 +93,14 @@ class LayerCosts:
             found[name] = [max(0, int(one + extra)) for one, extra in zip(found[name], _for_stages(more, len(layout)), strict=True)]
         return found
 
-    def document(self, layout: Layout, limit: float) -> str:
-        """The costs of a layout as a file for `--costs`."""
+    def of(self, layout: Layout, limit: float) -> dict[str, Any]:
+        """The costs of a layout."""
         memory: dict[str, Any] = self.memory(layout)
         costs: dict[str, Any] = {"cost": {kind: [round(time, 9) for time in times] for kind, times in self.times(layout).items()}}
         if latencies := self.profile.latencies():
             known = [float(latency) for latency in latencies]
             costs["latency"] = known if len(known) == len(layout) else median(known)
-        return json.dumps(costs | {"static": memory.pop("static"), "memory": memory, "limit": min(limit, MAX_LIMIT)})
+        return costs | {"static": memory.pop("static"), "memory": memory, "limit": min(limit, MAX_LIMIT)}
 
 
 def _for_stages(given: Sequence[float], count: int) -> Sequence[float]:
@@ -166,26 +128,23 @@ def find_layout(
 ) -> tuple[Layout, SynthesisResult | None, SynthesisResult | None]:
     """The best layout of a placement, the order that was found for it, and for the one now, if that has this placement; None for
     an order if none fits. `backwards` are the kinds of backward to try: B, IW."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "costs.json"
 
-        def synthesized(layout: Layout, effort: int) -> SynthesisResult | None:
-            path.write_text(costs.document(layout, limit))
-            found = []
-            for backward in backwards:
-                try:
-                    found.append(placement.synthesize(transport=transports, fused_backward=backward == "B", effort=effort, costs=path))
-                except CompileError as error:
-                    if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
-                        raise
-            return min(found, key=lambda one: one.makespan, default=None)
+    def synthesized(layout: Layout, effort: int) -> SynthesisResult | None:
+        found, own = [], costs.of(layout, limit)
+        for backward in backwards:
+            try:
+                found.append(placement.synthesize(transport=transports, fused_backward=backward == "B", effort=effort, costs=own))
+            except CompileError as error:
+                if any(one.code != LIMIT_TOO_SMALL for one in error.errors):
+                    raise
+        return min(found, key=lambda one: one.makespan, default=None)
 
-        def rate(layout: Layout) -> float:
-            found = synthesized(layout, 1)
-            return math.inf if found is None else found.makespan
+    def rate(layout: Layout) -> float:
+        found = synthesized(layout, 1)
+        return math.inf if found is None else found.makespan
 
-        layout = search(costs, now, placement.rank_of_stage, placement.microbatches, backwards, rate)
-        return layout, synthesized(layout, effort), None if now is None else synthesized(now, effort)
+    layout = search(costs, now, placement.rank_of_stage, placement.microbatches, backwards, rate)
+    return layout, synthesized(layout, effort), None if now is None else synthesized(now, effort)
 
 
 def search(costs: LayerCosts, now: Layout | None, rank_of_stage: Sequence[int], microbatches: int, backwards: Sequence[str], rate: Callable[[Layout], float]) -> Layout:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import torch
 import torch.distributed as dist
 
+from .. import _diagnostics
 from .._program import Program
 from ._errors import UsageError
 from ._fits import check_size
@@ -88,7 +89,7 @@ def together(group: dist.ProcessGroup | None) -> Iterator[None]:
     except UsageError as error:
         own_error = error
     except Exception as error:  # Else the others would wait for this rank.
-        own_error = UsageError(f"{type(error).__name__}: {error}")
+        own_error = UsageError(f"{error}" if isinstance(error, _diagnostics.UsageError) else f"{type(error).__name__}: {error}")
         own_error.__cause__ = error
     troubles = _all_gather(None if own_error is None else str(own_error), group)
     if own_error is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from torch import Tensor
@@ -20,6 +20,7 @@ from ._fsdp import check_root, is_sharded
 from ._groups import check_same_program, together
 from ._unsupported_stages import UNSUPPORTED_WRAPPERS, USE_FULL_BACKWARD, ForwardRecord, check_leaves, check_no_nested_backward, check_stage, check_torch_graph
 
+Format = Literal["compute_comms", "compute_only"]
 _UNSUPPORTED_WRAPPERS = UNSUPPORTED_WRAPPERS | {"DistributedDataParallel": f"PyTorch knows it around a whole stage, with B: wrap the stage, and {USE_FULL_BACKWARD}"}
 
 
@@ -27,7 +28,7 @@ def load_torch_runtime(
     program: Program,
     stages: Sequence[_PipelineStageBase],
     *,
-    format: Literal["compute_comms", "compute_only"] = "compute_comms",
+    format: Format = "compute_comms",
     fsdp: bool = False,
     **options: Any,
 ) -> schedules._PipelineScheduleRuntime:
@@ -54,19 +55,11 @@ def load_torch_runtime(
             stages = [PipelineStage(modules[s], s, pipe.num_stages, device) for _, s in program.local_stages(rank)]
             runtime = load_torch_runtime(program, stages, loss_fn=torch.nn.functional.mse_loss)
     """
-    runtime: schedules._PipelineScheduleRuntime = make_runtime(schedules._PipelineScheduleRuntime, program, stages, format=format, fsdp=fsdp, **options)
+    runtime: schedules._PipelineScheduleRuntime = make_runtime(schedules._PipelineScheduleRuntime, program, stages, format, fsdp, options)
     return runtime
 
 
-def make_runtime(
-    kind: Any,
-    program: Program,
-    stages: Sequence[_PipelineStageBase],
-    *,
-    format: Literal["compute_comms", "compute_only"] = "compute_comms",
-    fsdp: bool = False,
-    **options: Any,
-) -> Any:
+def make_runtime(kind: Any, program: Program, stages: Sequence[_PipelineStageBase], format: Format, fsdp: bool, options: Mapping[str, Any]) -> Any:
     """`load_torch_runtime` for a class that is or derives from `_PipelineScheduleRuntime`."""
     check_same_program(program, stages[0].group)
     with together(stages[0].group):
@@ -81,7 +74,7 @@ def make_runtime(
     return runtime
 
 
-def load_rows(runtime: schedules._PipelineScheduleRuntime, text: str, format: Literal["compute_comms", "compute_only"]) -> None:
+def load_rows(runtime: schedules._PipelineScheduleRuntime, text: str, format: Format) -> None:
     """Lets PyTorch's runtime run a program, given as CSV."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "program.csv")

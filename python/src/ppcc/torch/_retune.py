@@ -10,11 +10,11 @@ from typing import NamedTuple
 import torch
 
 from .. import _diagnostics
-from .._choose import MIN_GAIN, Chooser, compute_kinds
+from .._choose import MIN_GAIN, Chooser, Placement, compute_kinds
 from .._compiler import SynthesisResult
 from .._profile import Profile, new_profile
 from .._program import Program
-from ._cut import LayerCosts, Placement, find_layout
+from ._cut import LayerCosts, find_layout
 from ._errors import UsageError
 from ._layers import Container, Layout, Move, find_containers, static_bytes
 from ._measure import MemoryMeter, TimeRecorder

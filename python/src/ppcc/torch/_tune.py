@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .._choose import MIN_GAIN, compute_kinds
+from .._choose import MIN_GAIN, Placement, compute_kinds
 from .._compiler import SynthesisResult
 from .._profile import new_profile
 from .._program import Program
-from ._cut import LayerCosts, Placement, find_layout, layout_of
+from ._cut import LayerCosts, find_layout, layout_of
 from ._errors import UsageError
 from ._layers import Container, Layer, LayerMeter, Layout, Move, find_containers, measure_layers, static_bytes
 from ._measure import MemoryMeter
@@ -126,9 +126,8 @@ class RuntimeJob(Job):
         self.runtime.set_program(program)
 
     @property
-    def transports(self) -> list[str]:
-        runs_on = ["posted"] if self.runtime._linked.channels.host_waits else []
-        return list(dict.fromkeys([*runs_on, *self.program.transports]))
+    def host_waits(self) -> bool:
+        return self.runtime._linked.channels.host_waits
 
     @property
     def modules(self) -> dict[int, nn.Module]:

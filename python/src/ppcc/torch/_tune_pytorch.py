@@ -38,7 +38,7 @@ class TunedSchedule(schedules._PipelineScheduleRuntime):
     @staticmethod
     def load(program: Program, stages: Sequence[Any], tuning: TuneOptions, *, fsdp: bool, **options: Any) -> TunedSchedule:
         """As `load_torch_runtime`."""
-        found: TunedSchedule = make_runtime(TunedSchedule, program, stages, fsdp=fsdp, **options)
+        found: TunedSchedule = make_runtime(TunedSchedule, program, stages, "compute_comms", fsdp, options)
         found._job, found._options = _Job(found, stages, program, fsdp), tuning
         return found
 
@@ -83,10 +83,6 @@ class _Job(Job):
         self._prepared.add(program.digest)
         load_rows(self._schedule, text, "compute_comms")
         self._program = program
-
-    @property
-    def transports(self) -> list[str]:
-        return list(dict.fromkeys(["posted", *self._program.transports]))
 
     @property
     def modules(self) -> Mapping[int, nn.Module]:

@@ -30,7 +30,6 @@ from .. import _diagnostics
 from .._choose import COMPUTES, MAX_LIMIT, Choice, Chooser, compute_kinds, without_costs
 from .._profile import new_profile
 from .._program import Program
-from .._timeline import Timeline
 from ._errors import UsageError
 from ._groups import Groups
 from ._measure import MemoryMeter, Observer, TimeRecorder, now
@@ -67,9 +66,14 @@ class Job(ABC):
         """Sets the program of the next steps. Raises UsageError on all ranks if one cannot run it."""
 
     @property
-    @abstractmethod
+    def host_waits(self) -> bool:
+        """Whether the host waits for messages."""
+        return True
+
+    @property
     def transports(self) -> list[str]:
         """The transports under which orders must not deadlock; they are simulated on the first."""
+        return list(dict.fromkeys([*(["posted"] if self.host_waits else []), *self.program.transports]))
 
     @property
     @abstractmethod
@@ -161,7 +165,7 @@ class Tuning:
     def _run(self) -> Steps[TuneResult]:
         yield from self._step(self.meter)  # The first step opens connections and infers shapes.
         walls = given_walls = yield from self._measure()
-        self.given_costs = self.profile.costs()
+        self.given_costs = self.chooser.costs()
         asked = self.options.memory_limit
         limit = int(from_rank_0(self.job, lambda: self.chooser.peak_memory(self.given) if asked is None else asked))
         walls, predicted = yield from self._rearrange(limit, walls)
@@ -364,16 +368,10 @@ class Tuning:
         (folder / "measured.pp").write_text(result.measured)
         self.job.program.save(folder / "tuned.json")
         (folder / "report.txt").write_text(f"{result}\n")
-        costs = folder / "costs.json"
-
-        def timeline(program: Program, text: str) -> Timeline:
-            costs.write_text(text)
-            found = without_costs(program).timeline(costs, transport=self.transports[0])
-            assert found.html  # It is drawn while the file has these costs.
-            return found
-
-        after_costs = self.chooser.costs("R" in compute_kinds(self.job.program))
-        before, after = timeline(self.given, self.given_costs), timeline(self.job.program, after_costs)
+        before, after = (
+            without_costs(program).timeline(costs, transport=self.transports[0])
+            for program, costs in ((self.given, self.given_costs), (self.job.program, self.chooser.costs("R" in compute_kinds(self.job.program))))
+        )
         (folder / "report.html").write_text(result.page(before, after, self.given.num_ranks))
 
 
