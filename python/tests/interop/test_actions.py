@@ -11,7 +11,7 @@ import pytest
 import torch
 from ppcc.torch import Runtime, StepError, UsageError
 from ppcc.torch._stash import _Block
-from ppcc.torch._step import ACTION_FUNCTIONS
+from ppcc.torch._step import Step
 from ppcc.torch._async_reduce import AsyncReducer
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -483,7 +483,7 @@ def run_async_reduction(rank: int, text: str) -> None:
     mine = {stage: modules[stage] for _, stage in program.local_stages(rank % 2)}
     runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies})
     log: list[str] = []
-    begin, settle, backward = AsyncReducer.begin, AsyncReducer._settle_one, ACTION_FUNCTIONS["B"]
+    begin, settle, backward = AsyncReducer.begin, AsyncReducer._settle_one, Step.functions["B"]
 
     def begun(self: AsyncReducer, *args: Any) -> None:
         if rank >= 2:
@@ -501,7 +501,7 @@ def run_async_reduction(rank: int, text: str) -> None:
         ended = [one.work.is_completed() for one in step._linked.reductions._in_flight._pending]
         log.append(f"backward beside {ended}")
 
-    AsyncReducer.begin, AsyncReducer._settle_one, ACTION_FUNCTIONS["B"] = begun, settled, performed  # type: ignore[method-assign]
+    AsyncReducer.begin, AsyncReducer._settle_one, Step.functions["B"] = begun, settled, performed  # type: ignore[method-assign]
     batch, target = batch_of_rank(rank, program.num_microbatches)
     runtime.step(batch, target=target)
     # All weights of a stage are one bucket, and the sums of both stages are waited for at the end.

@@ -101,7 +101,7 @@ def run_megatron(rank: int, folder: str) -> None:
     """Two pipelines of two ranks. The second stage takes longer."""
     from megatron.core.num_microbatches_calculator import init_num_microbatches_calculator
     from ppcc.megatron import ForwardBackward, install, tune, uninstall, use_cpu
-    from ppcc.megatron._forward_backward import _Plan
+    from ppcc.megatron._plan import Plan
 
     use_cpu()
     initialize(2)
@@ -158,18 +158,18 @@ def run_megatron(rank: int, folder: str) -> None:
     assert found == [pytest.approx(step, rel=1e-4) for step in wanted[: len(found)]]
 
     # A rank that can run no other program than the first.
-    check = _Plan.check_modules
+    check = Plan.check_modules
 
     def fail(plan: Any, *given: Any) -> None:
         if plan.program.name != "gpipe(P=2, M=4)":
             raise MemoryError("no room")
 
     if rank == 1:
-        _Plan.check_modules = fail  # type: ignore[method-assign]
+        Plan.check_modules = fail  # type: ignore[method-assign]
     run, job, found = tuned(6, steps=1)
     assert run._plans[M].program.digest == gpipe(M).digest and "orders with I and W were left out: rank 1: MemoryError: no room" in run.results[M].remarks
     assert found == [pytest.approx(step, rel=1e-4) for step in wanted[: len(found)]]
-    _Plan.check_modules = check  # type: ignore[method-assign]
+    Plan.check_modules = check  # type: ignore[method-assign]
 
     # Nothing fits: training goes on with the first program, and rank 0 says so.
     with warnings.catch_warnings(record=True) as seen:

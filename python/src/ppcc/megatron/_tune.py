@@ -23,8 +23,10 @@ from ..torch._tune_options import TuneKeywords, TuneOptions, with_tune_options
 from ..torch._tune_result import TuneResult
 from ..torch._tuning import Job, Tuner, Tuning, check_program, raise_first
 from ..torch._unsupported_stages import check_graph
-from ._forward_backward import ForwardBackward, _device, _Plan
+from ._forward_backward import ForwardBackward
 from ._placement import Programs, install_run, unwrapped
+from ._plan import Plan
+from ._step import device_of
 
 
 @with_tune_options
@@ -79,7 +81,7 @@ class TunedForwardBackward(ForwardBackward):
         """What was measured, predicted and chosen, by the number of microbatches."""
         return {microbatches: tuner.result for microbatches, tuner in self._tuners.items() if tuner.result is not None}
 
-    def _observed(self, plan: _Plan, config: Any, chunks: list[nn.Module], group: dist.ProcessGroup, shapes: Any) -> AbstractContextManager[Observer]:
+    def _observed(self, plan: Plan, config: Any, chunks: list[nn.Module], group: dist.ProcessGroup, shapes: Any) -> AbstractContextManager[Observer]:
         microbatches = plan.program.num_microbatches
         if microbatches not in self._tuners:
             job = _MegatronJob(self, config, chunks, group, microbatches, shapes)
@@ -108,7 +110,7 @@ class _MegatronJob(Job):
         self._plans = {self.program._stated_digest: self._plan}
 
     @property
-    def _plan(self) -> _Plan:
+    def _plan(self) -> Plan:
         return self.run._plans[self.microbatches]
 
     @property
@@ -119,7 +121,7 @@ class _MegatronJob(Job):
         digest = program._stated_digest
         with self.groups.raise_on_all_ranks():
             if digest not in self._plans:
-                plan = _Plan(program, self._plan.rank)
+                plan = Plan(program, self._plan.rank)
                 plan.check(self.config, self.chunks, None)
                 plan.check_modules(self.config, self.chunks)
                 if plan.has_split_backward and (errors := [meter.split_error for meter in self.meters if meter.split_error]):
@@ -154,7 +156,7 @@ def _check_supported(job: _MegatronJob) -> None:
     check_program(job.program, job._plan.rank)
     raise_first(
         {
-            "stages on the CPU: elsewhere profile with install(..., profile=True), for ppcc-tune": _device(job.chunks).type != "cpu",
+            "stages on the CPU: elsewhere profile with install(..., profile=True), for ppcc-tune": device_of(job.chunks).type != "cpu",
             "microbatches of one shape, without variable_seq_lengths": config.variable_seq_lengths,
             "forwards that all keep as much, without num_microbatches_with_partial_activation_checkpoints": config.num_microbatches_with_partial_activation_checkpoints is not None,
             "layers whose memory autograd knows, without delay_wgrad_compute": config.delay_wgrad_compute,
@@ -182,7 +184,3 @@ class _Meter(MemoryMeter):
                 check_graph(stash.outputs, stash.received(), f"stage {action.stage}", defers_all=True)
             except UsageError as error:
                 self.split_error = self.split_error or str(error)
-
-    def _stays(self, step: Any, action: Action) -> list[Tensor]:
-        chunk = unwrapped(step.chunks[step.plan.chunk(action)])
-        return [*chunk.parameters(), *chunk.buffers()]

@@ -117,8 +117,6 @@ class LinkedProgram:
         self.recomputed = self._find_keys(lambda action: action.op == "R")
         self.offloaded = self._find_keys(lambda action: action.op == "OFFLOAD" or (is_move(action) and home(action) == self.rank))
         """The forwards whose activations are moved."""
-        self.sources = {(pipe.index, stage): pipe.sources(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
-        self.readers = {(pipe.index, stage): pipe.readers(stage) for pipe in program.pipes for stage in range(pipe.num_stages)}
         own_names = list(map(parameter_names, self.modules.values()))
         names = [one for there in setup.groups.all_gather(own_names) for one in there]
         known = None if None in names else frozenset().union(*names)  # type: ignore[arg-type]
@@ -155,7 +153,7 @@ class LinkedProgram:
         return mnemonic not in self.setup.handlers and any(action.op == mnemonic for action in self.actions)
 
     def is_last(self, pipe: Pipe, stage: int) -> bool:
-        return not self.readers[pipe.index, stage]
+        return not pipe.readers(stage)
 
     def dw_builder(self, action: Action) -> Callable[[], Callable[[], None]] | None:
         """What makes the W of a stage whose layers hold back the gradients of their weights."""

@@ -107,30 +107,18 @@ class MemoryMeter(Observer):
     def runs(self, step: Any, action: Action) -> Iterator[None]:
         measures = step._trains and action.stage not in self.kept.get(action.op, (action.stage,))
         if measures and action.op == "F":
-            memory = OffloadedTensors(self._stays(step, action))
+            memory = OffloadedTensors(step.stays(action))
             with memory.saving_hooks():
                 yield
-            kept = self.kept["F"][action.stage] = memory.count_bytes(self._keeps(step, action))
-            self.restored[action.stage] = kept - OffloadedTensors(()).count_bytes(self._received(step, action))
+            stash = step._stashes[key_of(action)]
+            kept = self.kept["F"][action.stage] = memory.count_bytes([*stash.received(), *stash.outputs])
+            self.restored[action.stage] = kept - OffloadedTensors(()).count_bytes(stash.received())
             return
         yield
         if measures:
             deferred = step._stashes[key_of(action)].weights
             gradients = [leaf for leaf in tree_leaves(getattr(deferred, "args", ())) if isinstance(leaf, Tensor)]
             self.kept["I"][action.stage] = OffloadedTensors(()).count_bytes(gradients)
-
-    def _stays(self, step: Any, action: Action) -> list[Tensor]:
-        """What there is without the forward."""
-        module = step._linked.modules[action.pipe.index, action.stage]
-        return [*module.parameters(), *module.buffers(), *step._inputs.tensors(action.microbatch)]
-
-    def _keeps(self, step: Any, action: Action) -> list[Tensor]:
-        """What is kept after a forward beside what autograd saves."""
-        return [*self._received(step, action), *step._stashes[key_of(action)].outputs]
-
-    def _received(self, step: Any, action: Action) -> list[Tensor]:
-        received: list[Tensor] = step._stashes[key_of(action)].received()
-        return received
 
 
 class TimeRecorder(Observer):

@@ -23,7 +23,7 @@ from ._measure import NamedRanges, Observer
 from ._optimizer import Optimizer, check_step_is_barrier, clip_grad_norm_
 from ._reductions import Tie
 from ._stash import stage_key_of
-from ._step import ACTION_FUNCTIONS, Step, StepResult
+from ._step import Step, StepResult
 from ._streams import Streams
 
 
@@ -193,7 +193,7 @@ class Runtime:
             check_size(program, "the Runtime", ranks=self._setup.groups.ranks)
             if self._optimizer is not None and self._optimizer.is_collective and "STEP" not in self._setup.handlers:
                 check_step_is_barrier(program)
-            self._links[key] = LinkedProgram(program, self._setup, ACTION_FUNCTIONS.keys(), is_first=not self._links)
+            self._links[key] = LinkedProgram(program, self._setup, Step.functions.keys(), is_first=not self._links)
         self._linked = self._links[key]
 
     def _stages_have_changed(self, program: Program) -> None:
@@ -376,7 +376,7 @@ class Runtime:
         try:
             result = step.run()
             if share_losses:
-                step.share_losses()
+                step.share_losses(result)
         except Exception as error:
             self._fail(step.at, error)
             raise

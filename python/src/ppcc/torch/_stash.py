@@ -52,13 +52,9 @@ class Stash:
     on_side: bool = False
     """Whether its forward overlapped a backward, on the side stream."""
 
-    def arguments(self) -> list[Any]:
-        """The inputs, in the order of their stages."""
-        return [value for source in sorted(self.inputs) for value in self.inputs[source]]
-
     def tensors(self) -> list[Tensor]:
-        """The inputs that are tensors."""
-        return [value for value in self.arguments() if isinstance(value, Tensor)]
+        """The inputs that are tensors, in the order of their stages."""
+        return [value for source in sorted(self.inputs) for value in self.inputs[source] if isinstance(value, Tensor)]
 
     def received(self) -> list[Tensor]:
         """The inputs that other stages have computed."""

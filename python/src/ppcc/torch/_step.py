@@ -1,16 +1,15 @@
 """One training or evaluation step of a program on one rank.
 
-Runs the actions of its rank in program order. Forwards and a backward of one group overlap if there are two streams, or are
-left to the stage's `overlap_f_b()`. In training each forward leaves a stash that the backward of its microbatch consumes:
-inputs and outputs, or inputs and random state if it is recomputed. Gradients that no action reduces are reduced before the
-optimizer steps, or at the end.
+Forwards and a backward of one group overlap if there are two streams, or are left to the stage's `overlap_f_b()`. The stash of a forward
+that is recomputed has its inputs and its random state. Gradients that no action reduces are reduced before the optimizer steps, or at the
+end.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -18,22 +17,22 @@ from operator import itemgetter
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 
 from .._program import Action
 from . import _split
 from ._errors import UsageError
+from ._executor import Executor
 from ._stash import Key, OffloadedTensors, RandomState, Stash, key_of, repeats, stage_key_of
 from ._inputs import Inputs
 from ._linked import REDUCES, RESHARDS, UNSHARDS, LinkedProgram
 from ._measure import Observer
-from ._messages import Messages, edges_from
+from ._messages import Edge, Messages, edges_from
 from ._moves import home, is_move
 from ._optimizer import Optimizer
 from ._overlap import Half
 from ._slices import SliceStore, running
-from ._shapes import TensorInfo, as_tensors, check_real, gradient_placements, structure_of, structured
-from ._unsupported_stages import check_graph, check_trains
+from ._shapes import TensorInfo, as_tensors, check_real, structure_of, structured
+from ._unsupported_stages import check_trains
 
 _log = logging.getLogger(__name__)
 BACKWARDS = ("B", "I", "W")
@@ -63,8 +62,8 @@ class StepResult:
         return torch.stack(list(self.losses.values())).mean() if self.losses else None
 
 
-class Step:
-    """A step in progress; `at` is the current action."""
+class Step(Executor):
+    """A step in progress of a Runtime."""
 
     def __init__(
         self,
@@ -78,57 +77,47 @@ class Step:
         validate: Callable[[], bool] | None,
         observer: Observer,
     ) -> None:
-        self.result = StepResult()
-        self.at: Action | None = None
+        setup = linked.setup
+        messages = Messages(
+            linked.channels, setup.device, partial(_receive_specs, linked, trains), linked.headers, answered=trains, acknowledges=linked.acknowledges, mesh=setup.mesh, observer=observer
+        )
+        super().__init__(messages, observer, linked.unchecked, trains=trains)
         self._linked = linked
-        self._setup = linked.setup
+        self._setup = setup
         self._inputs = inputs
-        self._trains = trains
         self._reduces = reduces and trains
         self._keeps_outputs = keeps_outputs
         self._optimizer = optimizer
         self._validate = validate
-        self._observer = observer
         self._is_reduced = False
-        self._stashes: dict[Key, Stash] = {}
+        self._optimizer_stepped: bool | None = None
         self._losses: dict[Key, Tensor] = {}
         self._outputs: dict[Key, tuple[Tensor, ...]] = {}
         self._slices = SliceStore(self._stashes, linked.recomputed, trains=trains) if linked.caches else None
-        self._messages = Messages(
-            linked.channels, self._setup.device, partial(_receive_specs, linked, trains), linked.headers, answered=trains, acknowledges=linked.acknowledges, mesh=self._setup.mesh, observer=observer
-        )
 
     def run(self) -> StepResult:
         self._linked.reductions.start(trains=self._trains)
-        for group in self._linked.action_groups if self._trains else self._linked.evaluation:
-            if group[0].kind.is_message:
-                self.at = group[0]
-                self._messages.post(group)
-            else:
-                self._run_group(group)
-        self._messages.finish()
+        self.run_groups(self._linked.action_groups if self._trains else self._linked.evaluation)
         if self._reduces:
             self._reduce_rest()
-        self._collect_results()
-        return self.result
-
-    def _collect_results(self) -> None:
+        result = StepResult(peak_activations=self.peak_activations, optimizer_stepped=self._optimizer_stepped)
         for (_, _, microbatch), loss in sorted(self._losses.items(), key=itemgetter(0)):
-            before = self.result.losses.get(microbatch)
-            self.result.losses[microbatch] = loss if before is None else before + loss
+            before = result.losses.get(microbatch)
+            result.losses[microbatch] = loss if before is None else before + loss
         for (_, _, microbatch), outputs in sorted(self._outputs.items(), key=itemgetter(0)):
-            self.result.outputs[microbatch] = (*self.result.outputs.get(microbatch, ()), *outputs)
+            result.outputs[microbatch] = (*result.outputs.get(microbatch, ()), *outputs)
+        return result
 
-    def share_losses(self) -> None:
+    def share_losses(self, result: StepResult) -> None:
         """All-reduces the losses over the pipeline group, so that each rank has those of all microbatches."""
         # Losses, and whether there are any.
         shared = torch.zeros(2, self._linked.program.num_microbatches, dtype=torch.float64, device=self._setup.device)
-        for microbatch, loss in self.result.losses.items():
+        for microbatch, loss in result.losses.items():
             shared[0, microbatch], shared[1, microbatch] = loss, 1
         if dist.is_initialized():
             dist.all_reduce(shared, group=self._setup.groups.pipeline)
         losses, counts = shared
-        self.result.losses = {microbatch: losses[microbatch] for microbatch in counts.nonzero().flatten().tolist()}
+        result.losses = {microbatch: losses[microbatch] for microbatch in counts.nonzero().flatten().tolist()}
 
     def _run_group(self, group: tuple[Action, ...]) -> None:
         """Runs the actions of a group; with two streams and one backward, forwards and backward overlap."""
@@ -181,7 +170,7 @@ class Step:
                 if handler is not None:
                     handler(action)
                 else:
-                    (Step._move if is_move(action) else ACTION_FUNCTIONS[op])(self, action)
+                    (Step._move if is_move(action) else self.functions[op])(self, action)
             except Exception:
                 self.at = action  # The other part of the group may have changed it.
                 raise
@@ -189,29 +178,30 @@ class Step:
     def _module(self, action: Action) -> nn.Module:
         return self._linked.modules[stage_key_of(action)]
 
+    def _take(self, edge: Edge) -> tuple[Tensor, ...]:
+        taken = super()._take(edge)
+        if self._setup.streams is not None:
+            self._setup.streams.record_on_side_stream(taken)
+        return taken
+
+    def stays(self, action: Action) -> list[Tensor]:
+        module = self._module(action)
+        return [*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)]
+
     # Forward.
 
-    def _forward(self, action: Action) -> None:
-        pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
-        key, stage_key = key_of(action), (pipe.index, stage)
-        sources = self._linked.sources[stage_key]
-        if sources:
-            inputs = {source: self._messages.take((pipe.index, source, stage, microbatch)) for source in sources}
-            if self._setup.streams is not None:
-                for taken in inputs.values():
-                    self._setup.streams.record_on_side_stream(taken)
-        else:
+    def _compute(self, action: Action, stash: Stash) -> tuple[Tensor, ...]:
+        key, stage_key = key_of(action), stage_key_of(action)
+        if not stash.inputs:
             assert self._inputs.args is not None
-            inputs = {-1: self._inputs.args[microbatch]}
-        stash = Stash(inputs, (), (), on_side=self._setup.streams is not None and self._setup.streams.on_side)
+            stash.inputs[-1] = self._inputs.args[action.microbatch]
+        stash.on_side = self._setup.streams is not None and self._setup.streams.on_side
         recomputed = self._trains and key in self._linked.recomputed
         if self._trains:
             if sharded := self._linked.sharded.get(stage_key):
                 sharded.before_forward()
             stash.random = RandomState(self._setup.device) if recomputed else None
             stash.offloaded = self._new_offloaded_tensors(action) if key in self._linked.offloaded else None
-            self._stashes[key] = stash
-            self.result.peak_activations = max(self.result.peak_activations, len(self._stashes))
         saving_hooks = stash.offloaded.saving_hooks() if stash.offloaded is not None else nullcontext()
         with torch.set_grad_enabled(self._trains and not recomputed), saving_hooks:
             outputs = self._call(action, stash)
@@ -219,14 +209,13 @@ class Step:
             if recomputed and stage_key in self._linked.unrepeated:
                 self._linked.unrepeated.discard(stage_key)
                 stash.repeated = outputs
-            for edge in edges_from(pipe, stage, microbatch):
-                self._messages.put(edge, tuple(map(_leaf, outputs, stash.infos)))
-            if self._keeps_outputs and self._linked.is_last(pipe, stage):
+            if self._keeps_outputs and self._linked.is_last(action.pipe, action.stage):
                 self._outputs[key] = tuple(tensor.detach() for tensor in outputs)
             if not recomputed:
                 stash.outputs = self._loss(action, stash, outputs)
         if self._slices is not None:
             self._slices.after_forward(action, self._linked.caches.get(stage_key, frozenset()))
+        return outputs
 
     def _call(self, action: Action, stash: Stash) -> tuple[Tensor, ...]:
         module, label = self._module(action), f"stage {action.stage}"
@@ -242,9 +231,7 @@ class Step:
                 "reset_shapes(), or give the Runtime `shapes` of this structure; with variable_shapes return a tensor or a tuple of them"
             )
         self._linked.structures[stage_key] = structure
-        if stage_key in self._linked.unchecked and torch.is_grad_enabled():
-            check_graph(outputs, self._sources(action, stash), label, defers_all=self._linked.defers_all(stage_key))  # Its shapes were given or come with messages, or it ran on zeros.
-            self._linked.unchecked.discard(stage_key)
+        self._check_graph(action, stash, outputs, defers_all=self._linked.defers_all(stage_key))  # Where inference has not.
         if torch.is_grad_enabled() and self._linked.program.has_backward:
             check_trains(outputs, module, label)
         check_real(outputs, label)
@@ -286,78 +273,34 @@ class Step:
     # Backward.
 
     def _sources(self, action: Action, stash: Stash) -> list[Tensor]:
-        """The leaves whose gradients others wait for: other stages, and the slices before."""
+        """Beside those of other stages, those of the slices before."""
         return stash.received() + ([] if self._slices is None else self._slices.leaves(key_of(action)))
 
     def _further_roots(self, action: Action) -> _split.Edges:
-        """Where the backward starts beside the outputs: at what later slices have read."""
+        """At what later slices have read."""
         return () if self._slices is None else self._slices.roots(key_of(action))
 
-    def _output_gradients(self, action: Action, stash: Stash) -> Sequence[Tensor | None]:
-        pipe, stage, microbatch = action.pipe, action.stage, action.microbatch
-        readers = self._linked.readers[pipe.index, stage]
-        if not readers:
-            return [torch.ones_like(tensor) for tensor in stash.outputs]
-        wanted = [i for i, info in enumerate(stash.infos) if info.has_gradient]
-        gradients: list[Tensor | None] = [None] * len(stash.outputs)
-        for reader in readers:
-            taken = self._messages.take((pipe.index, reader, stage, microbatch))
-            self._messages.acknowledge((pipe.index, stage, reader, microbatch))
-            if self._setup.streams is not None:
-                self._setup.streams.record_on_side_stream(taken)
-            for i, tensor in zip(wanted, taken, strict=True):
-                before = gradients[i]
-                gradients[i] = tensor if before is None else before + tensor
-        return gradients
+    def _runs_backward(self, action: Action) -> AbstractContextManager[None]:
+        if action.op == "I":
+            return nullcontext()
+        if action.op == "B" and (sharded := self._linked.sharded.get(stage_key_of(action))):
+            sharded.before_backward(action.microbatch, reduces=self._reduces)
+        return self._linked.replicated.adding(action, reduces=self._reduces)
+
+    def _held_back(self, action: Action) -> Callable[[], Callable[[], None]] | None:
+        return self._linked.dw_builder(action)
+
+    def _defers_all(self, action: Action) -> bool:
+        return stage_key_of(action) in self._linked.has_multi_grad_hook or self._linked.replicated.is_last(action)
 
     def _send_input_gradients(self, action: Action, stash: Stash) -> None:
-        """Queues the gradients of the inputs for the stages that produced those inputs, and leaves those of slices to them."""
+        """Leaves those of slices to them."""
         if self._slices is not None:
             self._slices.give_back(key_of(action), is_done=action.op == "B")
-        for source, inputs in stash.inputs.items():
-            if source >= 0:
-                gradients = []
-                for tensor in inputs:
-                    if tensor.requires_grad:
-                        gradient = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
-                        if isinstance(tensor, DTensor) and isinstance(gradient, DTensor):
-                            gradient = gradient.redistribute(placements=gradient_placements(tensor.placements))
-                        gradients.append(gradient)
-                        tensor.grad = None
-                self._messages.put((action.pipe.index, action.stage, source, action.microbatch), tuple(gradients))
-
-    def _backward(self, action: Action) -> None:
-        stash = self._stashes[key_of(action)].ready(action)
-        gradients = self._output_gradients(action, stash)
-        if sharded := self._linked.sharded.get(stage_key_of(action)):
-            sharded.before_backward(action.microbatch, reduces=self._reduces)
-        with self._linked.replicated.adding(action, reduces=self._reduces):
-            _split.backward(stash.outputs, gradients, self._further_roots(action))
-        if (build := self._linked.dw_builder(action)) is not None:
-            build()()
-        self._send_input_gradients(action, stash)
-        del self._stashes[key_of(action)]
-
-    def _backward_input(self, action: Action) -> None:
-        stash = self._stashes[key_of(action)].ready(action)
-        gradients = self._output_gradients(action, stash)
-        if (build := self._linked.dw_builder(action)) is not None:
-            _split.backward(stash.outputs, gradients, self._further_roots(action))
-            stash.weights, stash.outputs = build(), ()
-            self._send_input_gradients(action, stash)
-            return
-        defers_all = stage_key_of(action) in self._linked.has_multi_grad_hook or self._linked.replicated.is_last(action)
-        stash.weights = _split.backward_input(
-            self._sources(action, stash), stash.outputs, gradients, f"stage {action.stage}", self._further_roots(action), defers_all=defers_all
-        )
-        stash.outputs = ()  # Else they would keep the graph.
-        self._send_input_gradients(action, stash)
+        super()._send_input_gradients(action, stash)
 
     def _backward_weight(self, action: Action) -> None:
-        stash = self._stashes.pop(key_of(action)).ready(action)
-        assert stash.weights is not None
-        with self._linked.replicated.adding(action, reduces=self._reduces):
-            stash.weights()
+        super()._backward_weight(action)
         if self._slices is not None:
             self._slices.drop(key_of(action))
 
@@ -391,10 +334,9 @@ class Step:
             self._inputs.args[action.microbatch] = ()
 
     def _new_offloaded_tensors(self, action: Action) -> OffloadedTensors:
-        module = self._module(action)
         if sharded := self._linked.sharded.get(stage_key_of(action)):
             sharded.unshard_and_wait()  # What stays on the device are the unsharded parameters.
-        return OffloadedTensors([*module.parameters(), *module.buffers(), *self._inputs.tensors(action.microbatch)], self._setup.streams)
+        return OffloadedTensors(self.stays(action), self._setup.streams)
 
     def _offload(self, action: Action) -> None:
         stash = self._stashes[key_of(action)]
@@ -453,14 +395,14 @@ class Step:
     def _step_optimizer(self, action: Action) -> None:
         assert self._optimizer is not None
         self._reduce_rest()
-        self.result.optimizer_stepped = self._optimizer.step(self._linked, can_undo=self._linked.runs_itself("VALIDATE"))
+        self._optimizer_stepped = self._optimizer.step(self._linked, can_undo=self._linked.runs_itself("VALIDATE"))
 
     def _validate_step(self, action: Action) -> None:
         assert self._optimizer is not None
         valid = self._optimizer.gradients_are_finite() if self._validate is None else self._validate()
         # Data-parallel replicas hold different shards of the gradients, so all must agree.
         valid = self._setup.all_agree(bool(valid), with_outside_groups=True)
-        self.result.optimizer_stepped = self._optimizer.commit_or_roll_back(valid)
+        self._optimizer_stepped = self._optimizer.commit_or_roll_back(valid)
 
 
 def _receive_specs(linked: LinkedProgram, trains: bool, action: Action) -> Sequence[TensorInfo]:
@@ -475,11 +417,7 @@ def _receive_specs(linked: LinkedProgram, trains: bool, action: Action) -> Seque
     return [info.gradient() for info in infos if info.has_gradient]
 
 
-def _leaf(tensor: Tensor, info: TensorInfo) -> Tensor:
-    return tensor.detach().requires_grad_(info.has_gradient)
-
-
-ACTION_FUNCTIONS: dict[str, Callable[[Step, Action], None]] = {
+Step.functions = {
     "F": Step._forward,
     "B": Step._backward,
     "I": Step._backward_input,
@@ -495,4 +433,3 @@ ACTION_FUNCTIONS: dict[str, Callable[[Step, Action], None]] = {
     "STEP": Step._step_optimizer,
     "VALIDATE": Step._validate_step,
 }
-"""The functions that run actions, by mnemonic."""
