@@ -236,5 +236,5 @@ def test_step_must_be_a_barrier() -> None:
 
 
 def test_pytorch_must_start_a_backward_from_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "__version__", "2.6.0+cpu")
-    refused("training needs PyTorch 2.7 or newer, and this is 2.6.0+cpu", lambda: Runtime(alone(), {0: nn.Linear(2, 2)}, loss_fn=loss_fn))
+    monkeypatch.setattr(torch, "__version__", "2.8.0+cpu")
+    refused("training needs PyTorch 2.9 or newer, and this is 2.8.0+cpu", lambda: Runtime(alone(), {0: nn.Linear(2, 2)}, loss_fn=loss_fn))

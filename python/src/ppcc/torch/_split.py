@@ -46,9 +46,9 @@ Edges = Sequence[tuple[GradientEdge, Tensor]]
 
 
 def check_version() -> None:
-    """Raises UsageError if this PyTorch cannot start a backward from edges of the graph."""
-    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 7):
-        raise UsageError(f"training needs PyTorch 2.7 or newer, and this is {torch.__version__}")
+    """Raises UsageError if this PyTorch cannot keep alive what leads to an edge of the graph (GradientEdge.ownership_token)."""
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 9):
+        raise UsageError(f"training needs PyTorch 2.9 or newer, and this is {torch.__version__}")
 
 
 def backward(outputs: Sequence[Tensor], gradients: Gradients, further: Edges = ()) -> None:
