@@ -1,7 +1,6 @@
 // What is decided about the messages of a program, and the passes that do it.
 #include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Basic/Diagnostics/Transforms.h"
-#include "ppcc/Verify/Passes.h"
 
 using namespace ppcc;
 
@@ -47,6 +46,8 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
   policy.fusion = fusion;
   if (const ast::Identifier *calls = setting("calls"))
     policy.calls = *findCallStyle(calls->text);
+  else if (program.calls() != CallStyle::None)
+    policy.calls = program.calls();
 
   bool hasMessages = program.firstMessage().has_value();
   if (request.order)
@@ -94,50 +95,36 @@ std::optional<CommPolicy> ppcc::decideComm(const CommRequest &request,
 
 Pipeline CommPolicy::pipeline(PlanTimes *times) const {
   Pipeline pipeline;
-  PassRegistry registry = makePassRegistry();
+  PassRegistry registry = makePassRegistry(*this, {}, times);
   auto add = [&](StringRef name) {
     if (!times || registry.find(name)->kind != PassKind::Check)
       append(name, registry, pipeline);
   };
-  auto addPass = [&](StringRef name, Pass pass) {
-    pipeline.push_back(
-        {name.str(), registry.find(name)->kind, std::move(pass)});
-  };
   add("verify");
   if (!proves)
     return pipeline;
-  if (fusion->places) {
-    FuseOptions options{fusion->fusion, calls};
-    addPass("fuse-comm", fuseComm(std::move(options)));
+  if (!fusion->places && order != CommOrder::None) {
+    add("inject-comm");
     add("verify");
-  } else {
-    if (order != CommOrder::None) {
-      addPass("inject-comm",
-              injectComm({order, {}, prefetch, torch, transports, times}));
-      add("verify");
-    }
-    if (fusion->fusion != Fusion::None) {
-      FuseOptions options;
-      options.mode = fusion->fusion;
-      options.transports = transports;
-      addPass("fuse-comm", fuseComm(std::move(options)));
-      add("verify");
-    }
+  }
+  if (fusion->fusion != Fusion::None) {
+    add("fuse-comm");
+    add("verify");
   }
   add("verify-matching");
-  if (!times)
-    addPass("verify-transport", verifyTransport(transports));
-  if (prefetch && !times)
-    addPass("verify-buffers", verifyBuffers(*prefetch));
+  add("verify-transport");
+  if (prefetch)
+    add("verify-buffers");
   if (preconnects)
     add("preconnect");
   return pipeline;
 }
 
-PassRegistry ppcc::makePassRegistry() {
+PassRegistry ppcc::makePassRegistry(const CommPolicy &comm, DynamicRule dynamic,
+                                    PlanTimes *times) {
   PassRegistry registry;
-#define PASS(Name, Factory, Kind, Summary)                                     \
-  registry.add(Name, PassKind::Kind, Summary, Factory);
+#define PASS(Name, Kind, Summary, ...)                                         \
+  registry.add(Name, PassKind::Kind, Summary, __VA_ARGS__);
 #define ALIAS(Name, Sequence, Summary)                                         \
   registry.addAlias(Name, Summary, Sequence);
 #include "ppcc/Compiler/Passes.def"

@@ -37,9 +37,10 @@ static bool run(const Pipeline &pipeline, const PassRequest &request,
 }
 
 bool ppcc::runPasses(const PassRequest &request, Session &session,
-                     Program &program) {
+                     Program &program, const CommPolicy &comm,
+                     DynamicRule dynamic) {
   auto held = session.batchDiagnostics();
-  auto pipeline = parsePipeline(request.passes, makePassRegistry(),
+  auto pipeline = parsePipeline(request.passes, makePassRegistry(comm, dynamic),
                                 session.sources, session.diags);
   return pipeline && run(*pipeline, request, session, program);
 }
@@ -470,7 +471,8 @@ struct Compilation {
   bool transform() {
     Program &program = compiled.program;
     if (!request.passes.passes.empty())
-      return runPasses(request.passes, session, program);
+      return runPasses(request.passes, session, program, compiled.comm,
+                       request.dynamic);
     Pipeline pipeline = compiled.comm.pipeline();
     if (request.checksMemory)
       pipeline.push_back({"verify-memory", PassKind::Check,

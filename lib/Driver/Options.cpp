@@ -206,8 +206,7 @@ void ppcc::addPassOptions(OptionParser &parser, Options &options) {
   PassRequest &request = options.request.passes;
   Instrumentation &watch = request.instrumentation;
   parser.value("--passes", "PIPELINE", request.passes,
-               "Run these passes, such as "
-               "verify,inject-comm{order=sweep},verify");
+               "Run these passes, such as verify,inject-comm,verify");
   parser.flag("--print-after-all", watch.printAfterAll,
               "Print the program after each pass");
   parser.repeated(

@@ -226,9 +226,8 @@ private:
       build.page.clear();
     else if (figures = figuresOf(compiled, session.diags); !figures.empty()) {
       PassRequest check;
-      check.passes = fmt::format("verify-memory{{transport={}}}",
-                                 compiled.comm.transports.front().name);
-      runPasses(check, session, compiled.program);
+      check.passes = "verify-memory";
+      runPasses(check, session, compiled.program, compiled.comm);
     }
     errorText += compiled.usageError + session.text();
     build.state.clear();

@@ -4,9 +4,9 @@
 using namespace ppcc;
 
 void PassRegistry::add(StringRef name, PassKind kind, StringRef summary,
-                       PassFactory factory) {
+                       Pass pass) {
   assert(!find(name) && "two passes with one name");
-  entries.push_back({name, summary, kind, std::move(factory), {}});
+  entries.push_back({name, summary, kind, std::move(pass), {}});
 }
 
 void PassRegistry::addAlias(StringRef name, StringRef summary,
@@ -15,7 +15,7 @@ void PassRegistry::addAlias(StringRef name, StringRef summary,
   entries.push_back({name, summary, {}, {}, {}});
   for (StringRef part : llvm::split(passes, ',')) {
     const Entry *pass = find(part);
-    assert(pass && !pass->isAlias() && "an alias names passes");
+    assert(pass && pass->pass && "an alias names passes");
     entries.back().sequence.push_back(pass);
   }
 }
@@ -23,13 +23,9 @@ void PassRegistry::addAlias(StringRef name, StringRef summary,
 void PassRegistry::list(raw_ostream &out) const {
   for (const Entry &entry : entries) {
     out << llvm::left_justify(entry.name, 24) << ' ' << entry.summary << '\n';
-    if (entry.isAlias())
+    if (!entry.pass)
       out.indent(4) << "= "
                     << llvm::join(namesIn(entry.sequence, &Entry::name), ",")
                     << '\n';
-    for (const PassOptionInfo &option : entry.factory.options)
-      out.indent(4) << llvm::left_justify(
-                           (option.name + "=" + option.values).str(), 20)
-                    << ' ' << option.summary << '\n';
   }
 }

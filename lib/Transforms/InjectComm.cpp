@@ -126,47 +126,6 @@ std::optional<Program> ppcc::injectComm(const Program &program,
   return program.withRows(std::move(*result));
 }
 
-static const PassOption<InjectCommOptions> injectOptions[] = {
-    {{"order", orderNames, "where to place messages"},
-     [](InjectCommOptions &options, StringRef value) {
-       auto order = findCommOrder(value);
-       options.order = order.value_or(options.order);
-       return order.has_value();
-     }},
-    {{"latency", "TIME",
-      "the latency of messages for planning; by default the model's, or 0.05"},
-     [](InjectCommOptions &options, StringRef value) {
-       options.latency = cost::parse(value);
-       return options.latency.has_value();
-     }},
-    {{"prefetch", "N", "how many receives of an edge may be outstanding"},
-     [](InjectCommOptions &options, StringRef value) {
-       uint32_t bound = 0;
-       if (value.getAsInteger(10, bound) || bound == 0)
-         return false;
-       options.prefetch = bound;
-       return true;
-     }},
-    {{"torch-fsdp", "VERSION",
-      "sweep as this version of PyTorch, which places UNSHARD and RESHARD, "
-      "too"},
-     [](InjectCommOptions &options, StringRef value) {
-       auto version = parseTorchVersion(value);
-       if (version)
-         options.torch = TorchTarget{*version, /*fsdp=*/true};
-       return version.has_value();
-     }},
-    {{"transport", transportNameList(),
-      "the transports of `best`: deadlock-free on all, fastest on the first"},
-     [](InjectCommOptions &options, StringRef value) {
-       return findTransports(value, options.transports);
-     }},
-};
-
-PassFactory ppcc::injectComm() {
-  return passFactory<InjectCommOptions>(injectOptions, {}, injectComm);
-}
-
 Pass ppcc::injectComm(InjectCommOptions options) {
   return [=](Program &program, PassContext &context) {
     if (options.order == CommOrder::None)

@@ -108,13 +108,6 @@ struct BufferChecker : ProgramCheck {
   DenseSet<std::pair<uint32_t, uint32_t>> groups{};
 };
 
-constexpr PassOption<uint32_t> bufferOptions[] = {
-    {{"prefetch", "N", "the limit of outstanding receives per edge; 1"},
-     [](uint32_t &prefetch, StringRef value) {
-       return !value.getAsInteger(10, prefetch) && prefetch != 0;
-     }},
-};
-
 } // namespace
 
 Pass ppcc::verifyBuffers(uint32_t prefetch) {
@@ -122,8 +115,4 @@ Pass ppcc::verifyBuffers(uint32_t prefetch) {
     if (indexOf(program, context))
       BufferChecker{{program, context}, prefetch}.check();
   });
-}
-
-PassFactory ppcc::verifyBuffers() {
-  return passFactory<uint32_t>(bufferOptions, 1, verifyBuffers);
 }

@@ -422,17 +422,6 @@ bool isCovered(const Program &program, PassContext &context) {
   return true;
 }
 
-const PassOption<DynamicRule> dynamicOptions[] = {
-    {{"rule", "hint|ready",
-      "a rank starts what is ready: the first of its order after which the "
-      "rest of that fits, or whatever fits; hint"},
-     [](DynamicRule &rule, StringRef value) {
-       auto *found = findBy(dynamicRules, value, &DynamicRuleName::first);
-       rule = found ? found->second : rule;
-       return found != nullptr;
-     }},
-};
-
 } // namespace
 
 Pass ppcc::verifyDynamic(DynamicRule rule) {
@@ -440,9 +429,4 @@ Pass ppcc::verifyDynamic(DynamicRule rule) {
     if (isCovered(program, context) && rule == DynamicRule::Ready)
       checkIndexed<ReadyChecker>(program, context);
   });
-}
-
-PassFactory ppcc::verifyDynamic() {
-  return passFactory<DynamicRule>(dynamicOptions, DynamicRule::Hint,
-                                  verifyDynamic);
 }

@@ -128,15 +128,6 @@ struct MemoryChecker : ProgramCheck {
   const MemoryModel &model = curve.model();
 };
 
-const PassOption<Transport> memoryOptions[] = {
-    {{"transport", transportNameList(), "the transport"},
-     [](Transport &transport, StringRef value) {
-       auto found = findTransport(value);
-       transport = found.value_or(transport);
-       return found.has_value();
-     }},
-};
-
 } // namespace
 
 void ppcc::checkRestored(const Program &program, PassContext &context) {
@@ -154,9 +145,4 @@ Pass ppcc::verifyMemory(Transport transport) {
             Analyses(program).timedRun(transport, context.diags))
       MemoryChecker{{program, context}, timed->simulation}.check();
   });
-}
-
-PassFactory ppcc::verifyMemory() {
-  return passFactory<Transport>(memoryOptions, *findTransport("stream"),
-                                verifyMemory);
 }

@@ -117,13 +117,6 @@ bool checkDeadlockFree(const Program &program, const MessageIndex &messages,
   return isDone;
 }
 
-const PassOption<std::vector<Transport>> transportOptions[] = {
-    {{"transport", transportNameList(), "the transports, separated by +"},
-     [](std::vector<Transport> &transports, StringRef value) {
-       return findTransports(value, transports);
-     }},
-};
-
 } // namespace
 
 Pass ppcc::verifyTransport(std::vector<Transport> transports) {
@@ -137,9 +130,4 @@ Pass ppcc::verifyTransport(std::vector<Transport> transports) {
           isPostedInOrder)
         context.proven.push_back(transport.name);
   });
-}
-
-PassFactory ppcc::verifyTransport() {
-  return passFactory<std::vector<Transport>>(
-      transportOptions, {*findTransport("stream")}, verifyTransport);
 }

@@ -46,10 +46,8 @@ protected:
     program.editRows().append(action);
     action.kind = KindId(kind::Backward);
     program.editRows().append(action);
-    registry.add("ask-for-rows", PassKind::Check, "",
-                 passFactory(checkPass(askForRows)));
-    registry.add("repeat-forward", PassKind::Rewrite, "",
-                 passFactory(repeatForward));
+    registry.add("ask-for-rows", PassKind::Check, "", checkPass(askForRows));
+    registry.add("repeat-forward", PassKind::Rewrite, "", repeatForward);
     RowCount::made = 0;
     seen.clear();
   }

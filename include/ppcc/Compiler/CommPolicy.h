@@ -7,6 +7,7 @@
 #include "ppcc/Pass/Pass.h"
 #include "ppcc/Pass/PassRegistry.h"
 #include "ppcc/Transforms/Passes.h"
+#include "ppcc/Verify/Passes.h"
 
 namespace ppcc {
 
@@ -34,7 +35,7 @@ struct CommRequest {
 /// What was decided.
 struct CommPolicy {
   CommOrder order = CommOrder::ReadyTime;
-  const FusionInfo *fusion = nullptr; ///< Never null once decided.
+  const FusionInfo *fusion = findFusion("none"); ///< Never null.
   CallStyle calls = CallStyle::Exchange;
   std::optional<uint32_t> prefetch; ///< Receives of an edge; any number.
   std::vector<Transport> transports{*findTransport("stream")};
@@ -60,7 +61,9 @@ std::optional<CommPolicy> decideComm(const CommRequest &request,
                                      const Program &program,
                                      DiagnosticEngine &diags);
 
-/// A registry with all passes of Passes.def.
-PassRegistry makePassRegistry();
+/// A registry with all passes of Passes.def, for what was decided.
+PassRegistry makePassRegistry(const CommPolicy &comm = {},
+                              DynamicRule dynamic = DynamicRule::None,
+                              PlanTimes *times = nullptr);
 
 } // namespace ppcc

@@ -91,7 +91,9 @@ struct PassRequest {
 };
 
 /// Runs the passes on the program. False after reports.
-bool runPasses(const PassRequest &request, Session &session, Program &program);
+bool runPasses(const PassRequest &request, Session &session, Program &program,
+               const CommPolicy &comm = {},
+               DynamicRule dynamic = DynamicRule::None);
 
 struct Request;
 struct Compiled;

@@ -1,8 +1,8 @@
 // The passes that pipelines can name, and pipelines as text:
-// `verify,inject-comm{order=sweep},verify`.
+// `verify,inject-comm,verify`.
 #pragma once
 
-#include "ppcc/Pass/PassOptions.h"
+#include "ppcc/Pass/Pass.h"
 #include "ppcc/Support/Suggest.h"
 
 namespace ppcc {
@@ -14,10 +14,8 @@ public:
   struct Entry {
     StringRef name, summary;
     PassKind kind;
-    PassFactory factory;                 ///< Empty for an alias.
+    Pass pass;                           ///< Empty for an alias.
     std::vector<const Entry *> sequence; ///< The passes of an alias.
-
-    bool isAlias() const { return !factory.draft; }
   };
 
   PassRegistry() = default;
@@ -26,8 +24,7 @@ public:
   PassRegistry(PassRegistry &&) = default;
 
   /// Adds a pass. Names are unique.
-  void add(StringRef name, PassKind kind, StringRef summary,
-           PassFactory factory);
+  void add(StringRef name, PassKind kind, StringRef summary, Pass pass);
   /// Adds a name for `passes`, names of passes added before, with commas
   /// between them.
   void addAlias(StringRef name, StringRef summary, StringRef passes);
@@ -40,7 +37,7 @@ public:
   std::vector<StringRef> names() const {
     return namesIn(entries, &Entry::name);
   }
-  /// Writes names, summaries and options, as --list-passes shows them.
+  /// Writes names and summaries, as --list-passes shows them.
   void list(raw_ostream &out) const;
 
 private:
@@ -54,8 +51,7 @@ std::optional<Pipeline> parsePipeline(StringRef text,
                                       SourceManager &sources,
                                       DiagnosticEngine &diags);
 
-/// Appends the pass called `name`, with its default options, or the passes of
-/// that alias.
+/// Appends the pass called `name`, or the passes of that alias.
 void append(StringRef name, const PassRegistry &registry, Pipeline &pipeline);
 
 } // namespace ppcc

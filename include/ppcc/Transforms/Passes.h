@@ -6,7 +6,6 @@
 #include "ppcc/IR/Calls.h"
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Pass/Pass.h"
-#include "ppcc/Pass/PassOptions.h"
 
 namespace ppcc {
 
@@ -67,8 +66,7 @@ struct FuseOptions {
   std::vector<Transport> transports{*findTransport("stream")};
 };
 
-/// The pass `fuse-comm`, with the options `mode`, `calls` and `transport`.
-PassFactory fuseComm();
+/// The pass `fuse-comm`.
 Pass fuseComm(FuseOptions options);
 
 /// The orders of CommOrders.def.
@@ -145,9 +143,7 @@ std::optional<Program> injectComm(const Program &program,
                                   DiagnosticEngine &diags,
                                   SourceManager &sources);
 
-/// The pass `inject-comm`, with the options `order`, `latency`, `prefetch`,
-/// `torch-fsdp` and `transport`.
-PassFactory injectComm();
+/// The pass `inject-comm`.
 Pass injectComm(InjectCommOptions options);
 
 } // namespace ppcc

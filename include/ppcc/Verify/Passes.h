@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ppcc/IR/Transport.h"
-#include "ppcc/Pass/PassOptions.h"
+#include "ppcc/Pass/Pass.h"
 
 namespace ppcc {
 
@@ -33,14 +33,11 @@ Check verifyPreconnect;   ///< Ranks that exchange messages have connected
 /// may be wrong.
 bool mayMoveTwice(const Program &program);
 
-/// No rank waits for itself on the transports, `transport` among the options.
-PassFactory verifyTransport();
+/// No rank waits for itself on the transports.
 Pass verifyTransport(std::vector<Transport> transports);
 /// No more receives of an edge wait for their readers than `prefetch` says.
-PassFactory verifyBuffers();
 Pass verifyBuffers(uint32_t prefetch);
 /// No rank holds more memory than it may, on the `transport`.
-PassFactory verifyMemory();
 Pass verifyMemory(Transport transport);
 /// What a rank of a dynamic runtime starts of what is ready.
 enum class DynamicRule : uint8_t {
@@ -52,7 +49,6 @@ using DynamicRuleName = std::pair<StringRef, DynamicRule>;
 inline constexpr DynamicRuleName dynamicRules[] = {
     {"hint", DynamicRule::Hint}, {"ready", DynamicRule::Ready}};
 /// No order that a dynamic runtime may take hangs within the memory limits.
-PassFactory verifyDynamic();
 Pass verifyDynamic(DynamicRule rule);
 /// The part of verifyMemory() that needs no run: what actions restore is no
 /// more than what was taken.
