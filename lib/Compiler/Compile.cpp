@@ -28,6 +28,7 @@ static bool run(const Pipeline &pipeline, const PassRequest &request,
   session.flush(); // Passes may print.
   Pipeline verifier;
   Instrumentation instrumentation = request.instrumentation;
+  instrumentation.printProgram = printProgram;
   if (request.verifiesEach) {
     append("verify", makePassRegistry(), verifier);
     instrumentation.verifyEach = &verifier;

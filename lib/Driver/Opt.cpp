@@ -2,6 +2,7 @@
 #include "Options.h"
 #include "ppcc/Compiler/CommPolicy.h"
 #include "ppcc/Driver/Output.h"
+#include "ppcc/Import/Importer.h"
 #include "ppcc/Support/Suggest.h"
 
 using namespace ppcc;
@@ -76,8 +77,11 @@ int run(const OptOptions &options, Session &session, raw_ostream &out) {
   if (!prepareOutputs(StringRef(options.output), out, session))
     return Errors;
   auto file = session.open(options.request.input);
-  auto program =
-      file ? parseProgram(*file, session.sources, session.diags) : std::nullopt;
+  std::optional<Program> program;
+  if (file) {
+    ImportContext context{*file, session.sources, session.diags, {}};
+    program = importProgram(*findImporter("ir"), context);
+  }
   if (!program || !applyCosts(options.request.costs, session, *program) ||
       !runPasses(options.request.passes, session, *program))
     return Errors;

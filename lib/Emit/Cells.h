@@ -5,7 +5,7 @@
 #include "ppcc/Emit/Writer.h"
 
 #include "ppcc/IR/Calls.h"
-#include "ppcc/IR/Text.h"
+#include "ppcc/IR/PrintOptions.h"
 
 namespace ppcc {
 

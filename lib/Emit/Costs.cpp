@@ -14,20 +14,24 @@ struct CostsWriter {
 
   /// A member for each stretch of settings that have the same name.
   template <class NameOf, class Put>
-  void putNamed(Settings settings, NameOf nameOf, Put put) {
-    writer.object([&](JsonFields &fields) {
-      while (!settings.empty()) {
-        std::string name(nameOf(settings.front()));
-        Settings same = settings.take_while(
-            [&](const CostSetting *other) { return nameOf(other) == name; });
-        settings = settings.drop_front(same.size());
-        fields.key(name);
-        put(same);
-      }
-    });
+  void putNamed(Settings settings, NameOf nameOf, Put put,
+                JsonStyle style = {}) {
+    writer.object(
+        [&](JsonFields &fields) {
+          while (!settings.empty()) {
+            std::string name(nameOf(settings.front()));
+            Settings same = settings.take_while([&](const CostSetting *other) {
+              return nameOf(other) == name;
+            });
+            settings = settings.drop_front(same.size());
+            fields.key(name);
+            put(same);
+          }
+        },
+        style);
   }
 
-  void put() {
+  void put(JsonStyle style) {
     auto item = [](const CostSetting *setting) {
       return rowOf(setting->what).item;
     };
@@ -35,13 +39,15 @@ struct CostsWriter {
       return subjectOf(*setting, program.kinds());
     };
     auto putValues = [&](Settings settings) { this->putValues(settings); };
-    putNamed(program.costs().inEffect(program.pipes().size()), item,
-             [&](Settings settings) {
-               if (rowOf(settings.front()->what).subject.empty())
-                 putValues(settings);
-               else
-                 putNamed(settings, subject, putValues);
-             });
+    putNamed(
+        program.costs().inEffect(program.pipes().size()), item,
+        [&](Settings settings) {
+          if (rowOf(settings.front()->what).subject.empty())
+            putValues(settings);
+          else
+            putNamed(settings, subject, putValues);
+        },
+        style);
   }
 
   /// One value for all pipes, or those of each, or of each link.
@@ -81,6 +87,6 @@ struct CostsWriter {
 
 } // namespace
 
-void ppcc::putCosts(Writer &writer, const Program &program) {
-  CostsWriter{writer, program}.put();
+void ppcc::putCosts(Writer &writer, const Program &program, JsonStyle style) {
+  CostsWriter{writer, program}.put(style);
 }

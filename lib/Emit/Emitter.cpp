@@ -27,8 +27,3 @@ bool ppcc::emitProgram(const Emitter &emitter, const Program &program,
 const Emitter *ppcc::findEmitter(StringRef name) {
   return findBy(emitters(), name, &Emitter::name);
 }
-
-void ppcc::emitIr(const Program &program, raw_ostream &out,
-                  EmitContext &context) {
-  printProgram(program, out, context.options.print);
-}

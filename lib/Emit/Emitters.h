@@ -12,7 +12,9 @@ namespace ppcc {
 #include "ppcc/Emit/Emitters.def"
 
 /// The key `costs`, as docs/costs.schema.json describes it.
-void putCosts(Writer &writer, const Program &program);
+void putCosts(Writer &writer, const Program &program, JsonStyle style = {});
+/// The head of the text of a program.
+void putTextHead(Writer &writer, const Program &program);
 /// The key `nodes`.
 void putNodes(Writer &writer, const NodeGraphs &nodes);
 

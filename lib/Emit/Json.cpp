@@ -16,8 +16,7 @@ namespace {
 /// The keys of a program.
 namespace key {
 #define HEAD_DERIVED(Item, Json) constexpr StringRef Item = Json;
-#define HEAD(Item, Text, Json, Need, Of) HEAD_DERIVED(Item, Json)
-#define HEAD_SECTION(Item, Json, Need, Of) HEAD_DERIVED(Item, Json)
+#define HEAD(Item, Json, Need, Of) HEAD_DERIVED(Item, Json)
 #define HEAD_JSON(Item, Json, Need, Of) HEAD_DERIVED(Item, Json)
 #define HEAD_ROWS(Item, Json, Need) HEAD_DERIVED(Item, Json)
 #include "ppcc/IR/Head.def"
@@ -41,24 +40,29 @@ struct JsonEmitter {
   const Program &program;
   Writer &writer;
 
-  /// Of one program, or only what all programs of families have in common.
-  void head(JsonFields &fields, bool isOne) {
-    fields(key::Format, "ppcc.program");
-    fields(key::Version, isOne ? version() : latestVersion);
-    fields(key::Compiler, "ppcc " PPCC_VERSION);
+  /// What has a head: one program; families, of which it says only what all
+  /// programs have in common; a text, where readers need not have all keys.
+  enum Form : uint8_t { One, Families, Text } form = One;
+
+  void head(JsonFields &fields) {
+    if (form != Text) {
+      fields(key::Format, "ppcc.program");
+      fields(key::Version, form == One ? version() : latestVersion);
+      fields(key::Compiler, "ppcc " PPCC_VERSION);
+    }
     fields(key::Schedule, program.name());
-    if (isOne) {
+    if (form != Families && says(program.params())) {
       fields.key(key::Params);
       writer.object(
           [&](JsonFields &params) { putParams(params, program.params()); });
     }
     fields(key::Ranks, program.numRanks());
     fields(key::Backward, program.hasBackward());
-    if (isOne)
+    if (form == One)
       putDigest(fields);
     if (program.calls() != CallStyle::None)
       fields(key::Calls, callStyleNames()[size_t(program.calls())]);
-    if (isOne)
+    if (form != Families)
       facts(fields);
     if (!program.stageLayers().empty())
       fields.values(key::Layout, program.stageLayers());
@@ -66,42 +70,70 @@ struct JsonEmitter {
       fields.values(key::Units, units);
     if (!program.costs().settings.empty()) {
       fields.key(key::Costs);
-      putCosts(writer, program);
+      putCosts(writer, program, {.between = form == Text ? ",\n" : ", "});
     }
-    fields.objects(
-        key::Kinds, program.kinds().rows(),
-        [&](JsonFields &ofKind, const KindInfo &info) { kind(ofKind, info); });
+    auto kinds = program.kinds().rows();
+    if (form == Text && program.nodes().empty()) // Which name them by number.
+      kinds = program.kinds().declaredRows();
+    if (says(kinds))
+      objects(fields, key::Kinds, kinds,
+              [&](JsonFields &ofKind, const KindInfo &info) {
+                kind(ofKind, info);
+              });
     if (!program.nodes().empty()) {
       fields.key(key::Nodes);
       putNodes(writer, program.nodes());
     }
-    if (isOne)
+    if (form == One)
       fields.values(key::Phases, program.phases());
-    fields.objects(
-        key::Pipes, program.pipes(),
-        [&](JsonFields &ofPipe, const Pipe &info) { pipe(ofPipe, info); });
-    fields.list(key::Files, program.files(),
-                [&](const SiteFile &file) { writer.json(file.name); });
-    if (isOne)
+    objects(fields, key::Pipes, program.pipes(),
+            [&](JsonFields &ofPipe, const Pipe &info) { pipe(ofPipe, info); });
+    if (says(program.files()))
+      fields.list(key::Files, program.files(),
+                  [&](const SiteFile &file) { writer.json(file.name); });
+    if (form == One)
       rows(fields);
+    else if (form == Text && program.sites().size() > 1)
+      sites(fields);
+  }
+
+  template <class Range> bool says(const Range &range) const {
+    return form != Text || !range.empty();
+  }
+
+  /// A list of objects; in a text each stands on a line of its own.
+  template <class Range, class Put>
+  void objects(JsonFields &fields, StringRef name, const Range &range,
+               Put put) {
+    if (form != Text)
+      return fields.objects(name, range, put);
+    onLines(fields, name, range, [&](const auto &item) {
+      writer.object([&](JsonFields &of) { put(of, item); });
+    });
   }
 
   void preconnect(JsonFields &fields, ArrayRef<RankPair> pairs) {
-    fields.list(key::Preconnect, pairs, [&](RankPair pair) {
-      writer.numbers({pair.low.value, pair.high.value});
-    });
+    if (says(pairs))
+      fields.list(key::Preconnect, pairs, [&](RankPair pair) {
+        writer.numbers({pair.low.value, pair.high.value});
+      });
   }
   void sites(JsonFields &fields) {
-    fields.list(key::Sites, program.sites(), [&](const Site &site) {
+    auto put = [&](const Site &site) {
       bool known = &site != &program.sites().front();
       writer.numbers({known ? int64_t(site.file) : -1, site.line, site.column,
                       site.caller.value});
-    });
+    };
+    form == Text ? onLines(fields, key::Sites, program.sites(), put)
+                 : fields.list(key::Sites, program.sites(), put);
   }
 
   void facts(JsonFields &fields) {
-    fields.values(key::Proven, program.provenUnder());
+    if (says(program.provenUnder()))
+      fields.values(key::Proven, program.provenUnder());
     preconnect(fields, program.preconnect());
+    if (form == Text)
+      return;
     putBuffers(fields);
     putPeakActivations(fields);
     putEdgeBuffers(fields);
@@ -328,8 +360,18 @@ void ppcc::putSynthesized(JsonFields &fields, const SynthesizedOrder &order) {
 void ppcc::emitJson(const Program &program, raw_ostream &out, EmitContext &) {
   Writer writer(out);
   JsonEmitter emitter{program, writer};
-  writer.object([&](JsonFields &fields) { emitter.head(fields, true); },
+  writer.object([&](JsonFields &fields) { emitter.head(fields); },
                 {.between = ",\n"}, "{\n");
+  writer.put('\n');
+}
+
+void ppcc::putTextHead(Writer &writer, const Program &program) {
+  JsonEmitter emitter{program, writer, JsonEmitter::Text};
+  auto put = [&](JsonFields &fields) {
+    emitter.head(fields);
+    writer.put('\n');
+  };
+  writer.object(put, {.between = ",\n"}, "program {\n");
   writer.put('\n');
 }
 
@@ -389,9 +431,9 @@ void ppcc::emitFamilies(const proof::ParametricProgram &families,
   for (Pipe &pipe : sample.editHead().pipes)
     pipe.firstMicrobatch = pipe.numMicrobatches = 0;
   Writer writer(out);
-  JsonEmitter emitter{sample, writer};
+  JsonEmitter emitter{sample, writer, JsonEmitter::Families};
   auto put = [&](JsonFields &fields) {
-    emitter.head(fields, /*isOne=*/false);
+    emitter.head(fields);
     fields.list("parameters", sample.params(),
                 [&](const ProgramParam &param) { writer.json(param.name); });
     fields("for", families.free);

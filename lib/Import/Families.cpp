@@ -101,14 +101,13 @@ private:
     whole.expectEnd();
     if (!json.isGood())
       return false;
-    enum { Needed, Optional };
+    enum { Always, Needed, Optional };
     enum { All, One };
     std::vector<JsonField> fields;
-#define HEAD(Item, Text, Json, Need, Of)                                       \
+#define HEAD(Item, Json, Need, Of)                                             \
   if (Of == All)                                                               \
     fields.push_back({Json, [this] { read##Item(Json); }, Need == Optional});
-#define HEAD_SECTION(Item, Json, Need, Of) HEAD(Item, "", Json, Need, Of)
-#define HEAD_JSON(Item, Json, Need, Of) HEAD(Item, "", Json, Need, Of)
+#define HEAD_JSON(Item, Json, Need, Of) HEAD(Item, Json, Need, Of)
 #include "ppcc/IR/Head.def"
     auto readParameter = [&] { order.push_back(json.string("parameters")); };
     auto readTransport = [&] {

@@ -1,8 +1,6 @@
 // The table of formats.
 #include "Importers.h"
 #include "ppcc/Basic/Diagnostics/Import.h"
-#include "ppcc/IR/Loops.h"
-#include "ppcc/IR/Text.h"
 
 #include "llvm/Support/Path.h"
 
@@ -32,8 +30,7 @@ const Importer *ppcc::importerOfName(StringRef fileName) {
 }
 
 const Importer *ppcc::importerOfText(StringRef text) {
-  text.consume_front("\xEF\xBB\xBF");
-  text = text.ltrim();
+  text = withoutMark(text).ltrim();
   while (text.starts_with("//"))
     text = text.drop_until([](char c) { return c == '\n'; }).ltrim();
   for (const Importer &importer : table)
@@ -56,18 +53,3 @@ std::optional<Program> ppcc::importProgram(const Importer &importer,
 }
 
 bool ppcc::beginsNever(StringRef text) { return false; }
-
-bool ppcc::beginsIr(StringRef text) {
-  return text.consume_front("program") &&
-         (text.empty() || StringRef(" \t\r\n\"{").contains(text[0]));
-}
-
-std::optional<Program> ppcc::importIr(ImportContext &context) {
-  auto program = parseProgram(context.file, context.sources, context.diags);
-  if (!program || program->loops().empty())
-    return program;
-  if (unrolledSize(*program) > context.options.maxActions)
-    return context.diags.report<diag::ImportTooMany>(
-        {}, context.options.maxActions, "actions");
-  return unrolled(*program);
-}

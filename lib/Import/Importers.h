@@ -10,6 +10,11 @@ inline std::string quote(StringRef text, size_t longest = 40) {
   return text.take_front(longest).str() + (text.size() > longest ? "..." : "");
 }
 
+inline StringRef withoutMark(StringRef text) {
+  text.consume_front("\xEF\xBB\xBF");
+  return text;
+}
+
 #define IMPORTER(Name, Extensions, Begins, Read, Summary)                      \
   bool Begins(StringRef text);                                                 \
   std::optional<Program> Read(ImportContext &context);

@@ -13,11 +13,10 @@ public:
 
   /// Nothing, too, where the file is `forAll` values of a parameter.
   std::optional<Program> read(bool &isFamily) {
-    enum { Needed, Optional };
+    enum { Always, Needed, Optional };
     isFamily = !json.object("the program",
                             {
-#define HEAD(Item, Text, Json, Need, Of) HEAD_ROWS(Item, Json, Need)
-#define HEAD_SECTION(Item, Json, Need, Of) HEAD_ROWS(Item, Json, Need)
+#define HEAD(Item, Json, Need, Of) HEAD_ROWS(Item, Json, Need)
 #define HEAD_JSON(Item, Json, Need, Of) HEAD_ROWS(Item, Json, Need)
 #define HEAD_ROWS(Item, Json, Need)                                            \
   {Json, [&] { read##Item(Json); }, Need == Optional},

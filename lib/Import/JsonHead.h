@@ -13,19 +13,17 @@ namespace ppcc {
 /// a function for each key of Head.def that is not about rows.
 class JsonHead {
 protected:
-  explicit JsonHead(ImportContext &context)
+  /// `text` is that of the context's file, or the part of it from the head on.
+  JsonHead(ImportContext &context, StringRef text)
       : context(context), diags(context.diags), head(program.editHead()),
-        json(withoutMark(context.sources.text(context.file)), context.file,
-             context.sources, context.diags),
+        json(text, context.file, context.sources, context.diags),
         kinds(json, head), pipes(json, head) {
     head.sites.clear();
     head.phases.clear();
   }
 
-  static StringRef withoutMark(StringRef text) {
-    text.consume_front("\xEF\xBB\xBF");
-    return text;
-  }
+  explicit JsonHead(ImportContext &context)
+      : JsonHead(context, withoutMark(context.sources.text(context.file))) {}
 
   void readCompiler(StringRef key) { json.string(key); }
   void readSchedule(StringRef key) { head.name = json.string(key); }

@@ -41,6 +41,9 @@ public:
     });
   }
 
+  /// Those of any program, for a text that lists none.
+  void takeBuiltIn() { llvm::append_range(kinds, head.kinds.ids()); }
+
   /// The kinds by the file's numbers.
   ArrayRef<KindId> numbers() const { return kinds; }
 

@@ -104,7 +104,8 @@ struct Runner {
 
   void print(StringRef name) {
     *instrumentation.out << "// After " << name << "\n";
-    printProgram(program, *instrumentation.out, instrumentation.print);
+    instrumentation.printProgram(program, *instrumentation.out,
+                                 instrumentation.print);
   }
 
   void printTimes() {

@@ -27,9 +27,9 @@ schedule between(M: int = 3) {
 // REPORT: 0 9 16 7 3 2 1 0F1 0
 // REPORT: 1 9 12 3 3 3 3 1F2 0
 // REPORT: 2 9 9 0 3 5 3 2F1 0
-// IR: preconnect [0-1 0-2 1-2]
-// IR: action EVICT per microbatch lane peer after [F] collective to
-// IR: action LOAD per microbatch lane peer after [EVICT] before [B] collective from
+// IR: "preconnect": {{.}}[0,1], [0,2], [1,2]],
+// IR: {"mnemonic": "EVICT", "class": "declared", "per": "microbatch", "lane": "peer", "after": {{.}}["F"]], "before": [], "collective": "to"}
+// IR: {"mnemonic": "LOAD", "class": "declared", "per": "microbatch", "lane": "peer", "after": {{.}}["EVICT"]], "before": {{.}}["B"]], "collective": "from"}
 // JSON: "collective": "to"}, {"mnemonic": "LOAD",
 // TIMELINE: EV EVICT on peer
 // SVG: EVICT on peer

@@ -3,15 +3,13 @@
 // PIPES:      0,0GET,,0,3
 // PIPES:      0,0GET,,{{.*}}
 // RUN: ppcc %s:pipes --emit=ir | FileCheck %s --check-prefix=IR
-// IR:      cost F "a" 3
-// IR-NEXT: cost GET 1
-// IR-NEXT: cost GET "a" 3
+// IR: "cost": {{.*}}{"F": {"a": 3}, "GET": {"a": 3, "b": 1}}
 // RUN: ppcc one_f_one_b -D P=1 -D M=1 --with recompute --cost F=5 --emit=times | FileCheck %s --check-prefix=OPTION
 // OPTION:      0,0F0,,0,5
 // OPTION-NEXT: 0,0R0,,5,10
 // RUN: echo '{"cost": {"F": 5}}' >%t.json && ppcc one_f_one_b -D P=1 -D M=1 --with recompute --costs %t.json --emit=times | FileCheck %s --check-prefix=OPTION
 // RUN: ppcc gpipe -D P=1 -D M=2 --with offload --cost memory.F=5 --emit=ir | FileCheck %s --check-prefix=MEMORY
-// MEMORY: memory OFFLOAD -5
+// MEMORY: "memory": {"F": 5, "OFFLOAD": -5, "RELOAD": 5}
 // With amounts of others, F takes nothing, and so does what is in units of it.
 // RUN: ppcc %s:nothing --check
 action GET { per stage; lane y; before F; cost 1; }

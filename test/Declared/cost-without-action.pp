@@ -1,8 +1,8 @@
 // A cost may be given for an action that a rule inserts nowhere here: there is no message on one rank.
 // RUN: ppcc %s -D P=2 --cost SENT=2 --cost memory.SENT=1 --emit=ir | FileCheck %s --check-prefix=TWO
-// TWO:      cost SENT 2
-// TWO-NEXT: memory SENT 1
-// RUN: ppcc %s -D P=1 --cost SENT=2 --emit=ir | FileCheck %s --check-prefix=ONE --implicit-check-not="SENT "
+// TWO:      {"cost": {"SENT": 2},
+// TWO-NEXT: "memory": {"SENT": 1}}
+// RUN: ppcc %s -D P=1 --cost SENT=2 --emit=ir | FileCheck %s --check-prefix=ONE --implicit-check-not=SENT
 // ONE: rank 0 {
 // RUN: echo '{"cost": {"SENT": [2]}, "memory": {"SENT": 1}}' >%t.json && ppcc %s -D P=1 --costs %t.json --check
 // What is no number is still refused, and what nobody declares.

@@ -18,7 +18,7 @@ action FREE   { lane d2h; after F; cost 3; memory -1; }
 // CAPPED-MEMORY: 6 100.00 % actions on other lanes
 // CAPPED-MEMORY: critical path: 18 of actions, 0 of messages
 // FREE-MEMORY: 0 12 12 0 4 4 3
-// IR: action CAPPED per microbatch lane d2h after [F] in_flight 1
+// IR: {"mnemonic": "CAPPED", "class": "declared", "per": "microbatch", "lane": "d2h", "after": {{.}}["F"]], "before": [], "in_flight": 1}
 schedule capped(M: int = 4) {
   ranks 1; microbatches M; placement linear;
   on rank r { repeat M { F; CAPPED; } repeat M { B; } }

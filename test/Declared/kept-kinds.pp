@@ -1,9 +1,9 @@
 // A program keeps the actions that it runs, and those that they name; no others.
-// RUN: ppcc %s --emit=ir | FileCheck %s --implicit-check-not='  action'
-// CHECK:      action X
-// CHECK-NEXT: action Y
-// CHECK-NEXT: action A per microbatch lane compute after [F X]
-// CHECK-NEXT: action C per microbatch lane compute after [F Y]
+// RUN: ppcc %s --emit=ir | FileCheck %s --implicit-check-not=mnemonic
+// CHECK:      "mnemonic": "X"
+// CHECK-NEXT: "mnemonic": "Y"
+// CHECK-NEXT: {"mnemonic": "A", "class": "declared", "per": "microbatch", "lane": "compute", "after": {{.}}["F", "X"]], "before": []}
+// CHECK-NEXT: {"mnemonic": "C", "class": "declared", "per": "microbatch", "lane": "compute", "after": {{.}}["F", "Y"]], "before": []}
 action X { }
 action Y { }
 action UNUSED { after X; }

@@ -31,11 +31,11 @@ schedule both(M: int = 4) {
     for m in 0 .. M { B(down); B(up); }
   }
 }
-// CHECK: action LATER per microbatch lane far_away before [SOONER]
-// CHECK: action SOONER per microbatch lane compute after [LATER] after [F] before [B I] restores F
-// CHECK: action TIED per stage lane compute after [B W] required collective [0 -1]
-// CHECK: action OUTSIDE per stage lane comm after [B W] collective outside others
-// CHECK: action DONE per rank lane compute after [TIED OUTSIDE] required collective all
+// CHECK: {"mnemonic": "LATER", "class": "declared", "per": "microbatch", "lane": "far_away", "after": [], "before": {{.}}["SOONER"]]}
+// CHECK: {"mnemonic": "SOONER", "class": "declared", "per": "microbatch", "lane": "compute", "after": {{.}}["LATER"], ["F"]], "before": {{.}}["B", "I"]], "restores": "F"}
+// CHECK: {"mnemonic": "TIED", "class": "declared", "per": "stage", "lane": "compute", "after": {{.}}["B", "W"]], "before": [], "required": true, "collective": [0, -1]}
+// CHECK: {"mnemonic": "OUTSIDE", "class": "declared", "per": "stage", "lane": "comm", "after": {{.}}["B", "W"]], "before": [], "collective": "outside others"}
+// CHECK: {"mnemonic": "DONE", "class": "declared", "per": "rank", "lane": "compute", "after": {{.}}["TIED", "OUTSIDE"]], "before": [], "required": true, "collective": "all"}
 
 // AST: ActionKind TIED
 // AST-NEXT: Property per stage

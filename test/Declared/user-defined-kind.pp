@@ -20,10 +20,10 @@
 // CELLS:      rank 0: 0F0 0SEND_F0 0FINGERPRINT0 0F1 0SEND_F1 0FINGERPRINT1 0COMPARE VOTE 0RECV_B0 0RECV_B1 0B0 0B1
 // CELLS-NEXT: rank 1: 1RECV_F0 1RECV_F1 1F0 1FINGERPRINT0 1F1 1FINGERPRINT1 1COMPARE VOTE 1B0 1SEND_B0 1B1 1SEND_B1
 
-// IR: action FINGERPRINT per microbatch lane disk after [F] before [B] required
-// IR: action COMPARE per stage lane compute after [FINGERPRINT]
-// IR: action VOTE per rank lane compute after [COMPARE] required collective all
-// IR: cost FINGERPRINT 3
+// IR: "cost": {"FINGERPRINT": 3,
+// IR: {"mnemonic": "FINGERPRINT", "class": "declared", "per": "microbatch", "lane": "disk", "after": {{.}}["F"]], "before": {{.}}["B"]], "required": true}
+// IR: {"mnemonic": "COMPARE", "class": "declared", "per": "stage", "lane": "compute", "after": {{.}}["FINGERPRINT"]], "before": []}
+// IR: {"mnemonic": "VOTE", "class": "declared", "per": "rank", "lane": "compute", "after": {{.}}["COMPARE"]], "before": [], "required": true, "collective": "all"}
 // IR: 0FINGERPRINT1@{{[0-9]+}} 0COMPARE@{{[0-9]+}} VOTE@
 
 // JSON: {"mnemonic": "FINGERPRINT", "class": "declared", "per": "microbatch", "lane": "disk", "after": {{\[\[}}"F"]], "before": {{\[\[}}"B"]], "required": true}

@@ -10,7 +10,7 @@
 // RUN: ppcc %t.off.pp --emit=ir --preconnect=auto | FileCheck %s --check-prefix=ON
 // RUN: sed 's/placement/cluster { transport buffered; } comm { preconnect on; } placement/' %s > %t.on.pp
 // RUN: ppcc %t.on.pp --emit=ir | FileCheck %s --check-prefix=ON
-// ON:      preconnect [0-1 1-2]{{$}}
+// ON:      "preconnect": {{.}}[0,1], [1,2]],{{$}}
 // OFF:     program
 // OFF-NOT: {{^}}  preconnect
 // OFF:     rank 2
@@ -26,7 +26,7 @@
 // RUN: ppcc %t.json --emit=ir --transport=buffered | FileCheck %s --check-prefix=KEPT
 // RUN: ppcc %t.json --emit=ir --preconnect=on | FileCheck %s --check-prefix=ON
 // RUN: ppcc %t.json --emit=ir --preconnect=off | FileCheck %s --check-prefix=OFF
-// KEPT: preconnect [1-2 0-1]{{$}}
+// KEPT: "preconnect": {{.}}[1,2], [0,1]],{{$}}
 // RUN: ppcc %s | sed -e "/^\"digest\"/d" -e 's/"preconnect": .*/"preconnect": [[0,1]],/' > %t.lacks.json
 // RUN: not ppcc --check %t.lacks.json 2>&1 | FileCheck %s --check-prefix=LACKS
 // LACKS: error: ranks 1 and 2 exchange `1SEND_F0`, but `preconnect` does not list them [E0770]

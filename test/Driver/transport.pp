@@ -1,10 +1,10 @@
 // The transports to be safe under: the command line's, else the schedule's, else `stream`.
 // RUN: ppcc gpipe --emit=ir | FileCheck %s --check-prefix=DEFAULT
-// DEFAULT: proven [stream]{{$}}
+// DEFAULT: "transports": ["stream"],{{$}}
 // RUN: ppcc %s --emit=ir | FileCheck %s --check-prefix=SCHEDULE
-// SCHEDULE: proven [rendezvous buffered:2]{{$}}
+// SCHEDULE: "transports": ["rendezvous", "buffered:2"],{{$}}
 // RUN: ppcc %s --emit=ir --transport=stream,buffered:7 --transport=stream-per-edge | FileCheck %s --check-prefix=OPTION
-// OPTION: proven [stream buffered:7 stream-per-edge]{{$}}
+// OPTION: "transports": ["stream", "buffered:7", "stream-per-edge"],{{$}}
 // RUN: ppcc %s --transport=stream,buffered:7 | FileCheck %s --check-prefix=JSON
 // JSON: "transports": ["stream", "buffered:7"],
 // RUN: ppcc %s --comm-order=none | FileCheck %s --check-prefix=NONE

@@ -15,11 +15,12 @@ schedule s() {
     repeat 2 { B; }
   }
 }
-// CHECK:      site 1 0:14:5
-// CHECK-NEXT: site 2 0:8:14 in 1
-// CHECK-NEXT: site 3 0:5:3 in 2
-// CHECK-NEXT: site 4 0:9:3 in 1
-// CHECK-NEXT: site 5 0:5:3 in 4
-// CHECK-NEXT: site 6 0:9:12 in 1
-// CHECK-NEXT: site 7 0:15:16
+// CHECK:      [-1,0,0,0],
+// CHECK-NEXT: [0,14,5,0],
+// CHECK-NEXT: [0,8,14,1],
+// CHECK-NEXT: [0,5,3,2],
+// CHECK-NEXT: [0,9,3,1],
+// CHECK-NEXT: [0,5,3,4],
+// CHECK-NEXT: [0,9,12,1],
+// CHECK-NEXT: [0,15,16,0]
 // CHECK:      0F0@3 0F1@3 0F2@5 0B0@6 0B1@7 0B2@7

@@ -1,7 +1,7 @@
 // By cost, over four stages and over two layers of different cost: the longest stage takes 4.
 // RUN: ppcc %s:by_cost --comm-order=none --emit=ir | FileCheck %s
-// CHECK: layout "tt|tuu|tt|t"
-// CHECK: cost F "main" [4 4 4 2]
+// CHECK: "layout": ["tt", "tuu", "tt", "t"]
+// CHECK: "F": {"main": [4,4,4,2]}
 schedule by_cost() {
   ranks 4; microbatches 1; placement linear;
   model {
@@ -14,7 +14,7 @@ schedule by_cost() {
 
 // Nodes count, whether a layer says what they take or the model says it of all layers.
 // RUN: ppcc %s:by_nodes --comm-order=none --emit=ir | FileCheck %s --check-prefix=NODES
-// NODES: layout "t|uuuu"
+// NODES: "layout": ["t", "uuuu"]
 schedule by_nodes() {
   ranks 2; microbatches 1; placement linear;
   model {
@@ -28,7 +28,7 @@ schedule by_nodes() {
 
 // No part has more stages than layers while another could use them.
 // RUN: ppcc %s:parts --comm-order=none --emit=ir | FileCheck %s --check-prefix=PARTS
-// PARTS: layout "xx|x|x|y"
+// PARTS: "layout": ["xx", "x", "x", "y"]
 schedule parts() {
   ranks 4; microbatches 1; placement linear;
   model {

@@ -1,6 +1,6 @@
 // Dealt out are the layers that `by` names, though others have a count too.
 // RUN: ppcc %s --emit=ir | FileCheck %s
-// CHECK: layout "vt|tuuuuuuv"
+// CHECK: "layout": ["vt", "tuuuuuuv"]
 schedule by_t() {
   ranks 2; microbatches 1; placement linear;
   model {

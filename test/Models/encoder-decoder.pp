@@ -4,8 +4,7 @@
 // RUN: ppcc %s --emit=ir | FileCheck %s --check-prefix=IR
 // CHECK: 1 programs, 12 layers exact, 0 in another order, 0 failed
 // SMALL: 1 programs, 4 layers exact, 0 in another order, 0 failed
-// IR: skip "main" 2 -> 4
-// IR: skip "main" 2 -> 5
+// IR: "skip_edges": {{.}}[2,4], [2,5]]
 schedule encoder_decoder(E: int = 3, D: int = 3, M: int = 4) {
   ranks E + D;
   microbatches M;

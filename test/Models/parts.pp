@@ -39,8 +39,7 @@ schedule named() {
 // Pipes of different lengths are cut by themselves: 3 + 1 stages of 6 and 2 layers, and 1 + 1.
 // CHECK:      rank 0: 0F0 3F0 3B0 0B0 0F1 0B1
 // CHECK-NEXT: rank 1: 1F0 2F0 2B0 1B0 1F1 1B1
-// IR: static "a" [20 20 20 20]
-// IR: static "b" [60 20]
+// IR: "static": {"a": [20,20,20,20], "b": [60,20]}
 schedule two() {
   ranks 2;
   pipe a { stages 4; stage s on rank s % 3 == 0 ? 0 : 1; microbatches 0 .. 1; }

@@ -4,7 +4,6 @@
 // RUN: not ppcc %t/values.pp 2>&1 | FileCheck %t/values.pp --implicit-check-not=error:
 // RUN: not ppcc one_f_one_b -D P=1 -D M=2 --costs=%t/bad.json --check 2>&1 | FileCheck %t/values.pp --check-prefix=JSON --implicit-check-not=error:
 // RUN: not ppcc %t/many.pp --max-actions=1999 2>&1 | FileCheck %t/many.pp --implicit-check-not=error:
-// RUN: not ppcc-opt %t/bad.ir 2>&1 | FileCheck %t/bad.ir --implicit-check-not=error:
 
 //--- words.pp
 schedule words() {
@@ -48,18 +47,6 @@ schedule values() {
   "memory": [1, -1],
   "G": [1, 1]
 }}
-
-//--- bad.ir
-program {
-  ranks 1
-  pipe "main" microbatches 0..2 ranks [0]
-  scale time [1 2000000]
-// CHECK: bad.ir:[[#@LINE-1]]:17: error: expected a number from 0 to 10^6 [E0601]
-  scale G [1 1]
-// CHECK: bad.ir:[[#@LINE-1]]:9: error: expected one of all, time, memory, bytes, F, B, I, W [E0601]
-  scale memory 1
-// CHECK: bad.ir:[[#@LINE-1]]:3: error: `scale memory` has 1 values, but there are 2 microbatches [E1005]
-}
 
 //--- many.pp
 schedule many() {

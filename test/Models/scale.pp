@@ -15,8 +15,8 @@
 // Two ranks, two microbatches, the second three times as long. Forwards take 1 and 3, backwards 2 and 6, messages 1
 // and 3: rank 0 runs 0F0 0..1, 0F1 1..4; rank 1 runs 1F0 2..3, 1B0 3..5, 1F1 7..10, 1B1 10..16; 0B0 6..8, 0B1 19..25.
 // CHECK: makespan 25
-// IR: bandwidth 2
-// IR: scale all [1 3]
+// IR: "bandwidth": 2
+// IR: "scale": {"all": [1,3]}
 // JSON: "scale": {"all": [1,3]}
 schedule all() {
   ranks 2; microbatches 2; placement linear;

@@ -4,7 +4,6 @@
 // RUN: not ppcc %t/sizes.pp 2>&1 | FileCheck %t/sizes.pp --implicit-check-not=error:
 // RUN: not ppcc %t/edges.pp 2>&1 | FileCheck %t/edges.pp --implicit-check-not=error:
 // RUN: not ppcc %t/many.pp 2>&1 | FileCheck %t/many.pp --implicit-check-not=error:
-// RUN: not ppcc-opt %t/bad.ir 2>&1 | FileCheck %t/bad.ir --implicit-check-not=error:
 
 //--- names.pp
 schedule names() {
@@ -57,21 +56,6 @@ schedule edges() {
     input stage s in 4 .. 5 = w[?, 4] f32;
   }
   on rank r { F; B; }
-}
-
-//--- bad.ir
-program {
-  ranks 1
-  pipe "main" microbatches 0..1 ranks [0 0 0]
-  carry "main" 0 -> 1 x[1] f33
-// CHECK: bad.ir:[[#@LINE-1]]:28: error: expected a type, one of f64, {{.*}} [E0601]
-  carry "main" 0 -> 1 x[-1] f32
-// CHECK: bad.ir:[[#@LINE-1]]:25: error: expected a size, or `?` [E0601]
-  carry "main" 0 -> 2 x[1] f32
-// CHECK: bad.ir:[[#@LINE-1]]:3: error: expected `carry` along an edge of `main` [E0601]
-  carry "main" 1 -> 2 x[?, 2] f32
-  carry "main" 1 -> 2 y[] f32
-// CHECK: bad.ir:[[#@LINE-1]]:3: error: `carry` of the edge 1 -> 2 {{.*}}twice
 }
 
 //--- many.pp

@@ -7,10 +7,10 @@
 // RUN: ppcc %s --emit=cpp -o %t.cpp && FileCheck %s --check-prefix=CPP --input-file=%t.cpp
 // RUN: %cxx -Wall -Wextra -Wpedantic -Werror -O0 -shared -fPIC %t.cpp -o %t.so && ppcc-run %t.so:ppcc_shaped | FileCheck %s --check-prefix=GRADIENTS
 
-// IR:      carry "main" 0 -> 1 hidden[8, 4] bf16 mask[8] i32
-// IR-NEXT: carry "main" 0 -> 3 text[?, 2] f32
-// IR-NEXT: carry "main" 1 -> 2 hidden[8, 4] bf16 scale[] f32
-// IR-NEXT: carry "main" 2 -> 3 hidden[8, 4] bf16
+// IR:      {"edge": [0,1], "carries": [{"name": "hidden", "type": "bf16", "dims": [8, 4]}, {"name": "mask", "type": "i32", "dims": [8]}]},
+// IR-SAME: {"edge": [0,3], "shapes": "each", "carries": [{"name": "text", "type": "f32", "dims": [-1, 2]}]},
+// IR-SAME: {"edge": [1,2], "carries": [{"name": "hidden", "type": "bf16", "dims": [8, 4]}, {"name": "scale", "type": "f32", "dims": []}]},
+// IR-SAME: {"edge": [2,3], "carries": [{"name": "hidden", "type": "bf16", "dims": [8, 4]}]}]}
 // JSON: "tensors": [{"edge": [0,1], "carries": [{"name": "hidden", "type": "bf16", "dims": [8, 4]}, {"name": "mask", "type": "i32", "dims": [8]}]}, {"edge": [0,3], "shapes": "each", "carries": [{"name": "text", "type": "f32", "dims": [-1, 2]}]},
 // CPP:      constexpr Tensor tensors1[] = {
 // CPP-NEXT:     {"text", "f32", dims2},

@@ -10,9 +10,7 @@
 // CHECK-NEXT: rank 2: 2RECV_F0 2F0 2RECV_F1 2B0 2SEND_B0 2F1 2B1 2SEND_B1
 // CHECK-NEXT: rank 3: 3RECV_F0<1 3F0 3RECV_F1<1 3B0 3SEND_B0>1 3F1 3B1 3SEND_B1>1
 // GRADIENTS: 1 programs, 8 layers exact, 0 in another order, 0 failed
-// IR:      pipe "main" microbatches 0..2 ranks [0 1 2 3]
-// IR-NEXT: skip "main" 1 -> 3
-// IR-NEXT: gap "main" 2 -> 3
+// IR: "rank_of_stage": [0, 1, 2, 3], "skip_edges": {{.}}[1,3]], "gaps": [2]}
 // TORCH: error: pipe `main` has an edge from stage 1 to stage 3 [E0902]
 // TORCH: error: pipe `main` has no edge from stage 2 to stage 3 [E0902]
 schedule two_heads(training: bool = true) {

@@ -3,22 +3,14 @@
 // RUN: FileCheck %s --input-file=%t.ir
 // RUN: ppcc-opt %t.ir -o - | FileCheck %s
 
-// CHECK:      group max 1.25
-// CHECK-NEXT: cost F 1
-// CHECK-NEXT: cost B "up" [3 3.1]
-// CHECK-NEXT: cost I "down" [0.5 1.000000001]
-// CHECK-NEXT: cost I "up" [0.5 1.000000001]
-// CHECK-NEXT: cost W "up" 0.8
-// CHECK-NEXT: latency 0.05
-// CHECK-NEXT: latency "up" [0.05 0.15]
-// CHECK-NEXT: bandwidth 5
-// CHECK-NEXT: bytes 1000000.5
-// CHECK-NEXT: bytes "down" [0 0.000001]
-// CHECK-NEXT: memory F 1
-// CHECK-NEXT: memory B "up" -0.5
-// CHECK-NEXT: static "down" [7 8]
-// CHECK-NEXT: limit 80
-// CHECK-NEXT: }
+// CHECK:      {"group": {"max": 1.25},
+// CHECK-NEXT: "cost": {"F": 1, "B": {"up": [3,3.1]}, "I": {"down": [0.5,1.000000001], "up": [0.5,1.000000001]}, "W": {"up": 0.8}},
+// CHECK-NEXT: "latency": {"down": 0.05, "up": [0.05,0.15]},
+// CHECK-NEXT: "bandwidth": 5,
+// CHECK-NEXT: "bytes": {"down": [0,0.000001], "up": 1000000.5},
+// CHECK-NEXT: "memory": {"F": 1, "B": {"up": -0.5}},
+// CHECK-NEXT: "static": {"down": [7,8]},
+// CHECK-NEXT: "limit": 80},
 schedule s() {
   ranks 2;
   pipe down { stages 2; stage s on rank s;     microbatches 0 .. 1; }

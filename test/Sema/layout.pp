@@ -19,9 +19,9 @@ schedule laid_out(P: int = 2) {
   on rank r { F; B; }
 }
 
-// CHECK:      layout "Ett|tttL"
-// CHECK-NEXT: cost F "main" [2.5 3.5]
-// CHECK-NEXT: static "main" [20 30]
+// CHECK:      "layout": ["Ett", "tttL"]
+// CHECK-NEXT: {"cost": {"F": {"main": [2.5,3.5]}},
+// CHECK-NEXT: "static": {"main": [20,30]}}
 
-// GIVEN:      layout "Ettt|L"
-// GIVEN-NEXT: cost F "main" [3.5 0.5]
+// GIVEN:      "layout": ["Ettt", "L"]
+// GIVEN-NEXT: {"cost": {"F": {"main": [3.5,0.5]}}

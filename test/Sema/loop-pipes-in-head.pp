@@ -56,12 +56,12 @@ schedule denies(P: int = 2, M: int = 2) {
 schedule late(P: int = 2, M: int = 2) {
   ranks P;
   for i in 0 .. 2 { pipe q { stages P; stage s on rank s; microbatches i .. i + 1; } }
-  // LATE: pipe "q[0]" microbatches 0..1 ranks [0 1]
-  // LATE: pipe "q[1]" microbatches 1..2 ranks [0 1]
+  // LATE: {"name": "q[0]", "microbatches": [0,1], "rank_of_stage": [0, 1],
+  // LATE: {"name": "q[1]", "microbatches": [1,2], "rank_of_stage": [0, 1],
   pipe b { stages len(q); stage s on rank s % len(q); microbatches 4 .. 4 + len(q); slices len(q) - 1; for i in 1 .. len(q) { edge stage i - 1 -> stage i; } }
-  // LATE: pipe "b" microbatches 4..6 ranks [0 1]
+  // LATE: {"name": "b", "microbatches": [4,6], "rank_of_stage": [0, 1],
   for i in 0 .. len(q) { pipe c { stages 1; stage s on rank i; microbatches 6 + i .. 7 + i; } }
-  // LATE: pipe "c[1]" microbatches 7..8 ranks [1]
+  // LATE: {"name": "c[1]", "microbatches": [7,8], "rank_of_stage": [1],
   model { cost F = len(q) + 5; static stage s = len(q); output stage s in 0 .. len(c) - 1 = x[len(q)] f32; }
   cluster { limit = 100 * len(c); link from, to { latency = len(q); } }
   on rank r where len(q) == 2 { for p in 0 .. len(q) { F(q[p]); } repeat 2 { F(b); } F(c[r]); B(c[r]); repeat 2 { B(b); } for p in 0 .. len(q) { B(q[p]); } }

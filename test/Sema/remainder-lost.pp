@@ -1,7 +1,7 @@
 // A division of ints whose remainder is lost where a float is wanted is a warning that says what to write.
 // RUN: ppcc %s --emit=ir 2>&1 | FileCheck %s --implicit-check-not=warning:
 // RUN: ppcc %s -D M=1 --emit=ir 2>&1 | FileCheck %s --check-prefix=WHOLE --implicit-check-not=warning:
-// WHOLE: cost F {{.*}}
+// WHOLE: "cost": {{.*}}"F"
 
 fn half(x) = x / 2;
 fn scaled(x: float) = x;

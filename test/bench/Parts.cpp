@@ -115,9 +115,10 @@ void readIr(benchmark::State &state) {
   Session &session = fixture.session;
   uint32_t file =
       session.sources.add("bench.ir", llvm::MemoryBuffer::getMemBuffer(text));
-  for (auto _ : state)
-    benchmark::DoNotOptimize(
-        parseProgram(file, session.sources, session.diags));
+  for (auto _ : state) {
+    ImportContext context{file, session.sources, session.diags, {}};
+    benchmark::DoNotOptimize(importProgram(*findImporter("ir"), context));
+  }
   setRate(state, program.size());
 }
 

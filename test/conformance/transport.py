@@ -22,9 +22,9 @@ def program_text(rows):
     rank_of = {int(stage): rank for rank, row in enumerate(cells) for stage, _, _ in row}
     microbatches = 1 + max(int(microbatch) for row in cells for _, _, microbatch in row)
     backward = any(kind in ("B", "I") for row in cells for _, kind, _ in row)
-    ranks = " ".join(str(rank_of[stage]) for stage in range(len(rank_of)))
-    head = f'program {{ backward {str(backward).lower()} pipe "main" microbatches 0..{microbatches} ranks [{ranks}] }}\n'
-    return head + "".join(f"rank {rank} {{ {row} }}\n" for rank, row in enumerate(rows))
+    pipe = {"name": "main", "microbatches": [0, microbatches], "rank_of_stage": [rank_of[stage] for stage in range(len(rank_of))], "skip_edges": []}
+    head = {"ranks": 1 + max(rank_of.values()), "backward": backward, "pipes": [pipe]}
+    return f"program {json.dumps(head)}\n" + "".join(f"rank {rank} {{ {row} }}\n" for rank, row in enumerate(rows))
 
 
 def codes(opt, text, pipeline):

@@ -335,9 +335,11 @@ void parametric(Input input) {
   }
 }
 
-constexpr StringRef smallProgram = R"(program "small" {
-  ranks 2
-  pipe "p" microbatches 0..2 ranks [0 1]
+constexpr StringRef smallProgram = R"(program {
+  "schedule": "small",
+  "ranks": 2,
+  "pipes": [{"name": "p", "microbatches": [0, 2], "rank_of_stage": [0, 1],
+             "skip_edges": []}]
 }
 rank 0 {
   phase "a"

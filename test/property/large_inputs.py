@@ -35,9 +35,7 @@ def nested(begin, end="", head="", tail=""):
 SCHEDULE = "schedule s() { ranks 2; microbatches 2; placement linear;\n"
 BODY = "on rank r { repeat 2 { F; } repeat 2 { B; } }"
 RANK = SCHEDULE + "on rank r {\n"
-PROGRAM = 'program "p" {\n  ranks 2\n'
-PIPE = '  pipe "p" microbatches 0..2 ranks [0 1]\n'
-ROWS = "rank 0 { 0F0 0F1 0B0 0B1 }\nrank 1 { 1F0 1B0 1F1 1B1 }\n"
+PROGRAM = 'program {"ranks": 2, "pipes": [{"name": "p", "microbatches": [0, 2], "rank_of_stage": [0, 1], "skip_edges": []}]}\n'
 
 
 def in_schedule(item, top=""):
@@ -62,10 +60,6 @@ def in_model(item):
 
 def in_cluster(item):
     return many(item, SCHEDULE + "cluster {\n", "\n}\n" + BODY + "}", "\n")
-
-
-def in_program(item, head=PROGRAM + PIPE):
-    return many(item, head, "}\n" + ROWS, "\n")
 
 
 def in_json(key, item):
@@ -170,24 +164,15 @@ SCHEDULES = {
 PROGRAMS = {
     "words": many("word "),
     "braces": nested("{"),
-    "string": many("x", 'program "', '" {}'),
-    "digits": many("9", "program { ranks ", "}"),
-    "pipes": in_program('  pipe "p#" microbatches #..# ranks [0]', PROGRAM),
-    "stages": many("0 ", PROGRAM + '  pipe "p" microbatches 0..0 ranks [', "]\n}\n"),
-    "kinds": in_program("  action A# per stage lane compute"),
-    "sites": in_program('  site # "f" # #'),
-    "costs": in_program("  cost F # = #"),
-    "parameters": in_program("  param x# int #"),
-    "unknown keys": in_program("  x# #"),
-    "ranks": many("rank # { }\n", PROGRAM + PIPE + "}\n"),
-    "one rank": many("rank 0 { }\n", PROGRAM + PIPE + "}\n"),
-    "rows": many("0F0 ", PROGRAM + PIPE + "}\nrank 0 { ", "}"),
-    "rows of many microbatches": many("0F# ", PROGRAM + PIPE + "}\nrank 0 { ", "}"),
-    "groups": many("(0F0 0B0) ", PROGRAM + PIPE + "}\nrank 0 { ", "}"),
-    "phases": many('phase "#"\n', PROGRAM + PIPE + "}\nrank 0 { ", "}"),
-    "loops": many("loop 2 advance 1 { 0F0 }\n", PROGRAM + PIPE + "}\nrank 0 {\n", "}"),
-    "loops in loops": nested("loop 2 advance 1 {\n", "}\n", PROGRAM + PIPE + "}\nrank 0 {\n", "}"),
-    "many turns": many("loop 4000000000 advance 1 { 0F0 }\n", PROGRAM + PIPE + "}\nrank 0 {\n", "}"),
+    "ranks": many("rank # { }\n", PROGRAM),
+    "one rank": many("rank 0 { }\n", PROGRAM),
+    "rows": many("0F0 ", PROGRAM + "rank 0 { ", "}"),
+    "rows of many microbatches": many("0F# ", PROGRAM + "rank 0 { ", "}"),
+    "groups": many("(0F0 0B0) ", PROGRAM + "rank 0 { ", "}"),
+    "phases": many('phase "#"\n', PROGRAM + "rank 0 { ", "}"),
+    "loops": many("loop 2 advance 1 { 0F0 }\n", PROGRAM + "rank 0 {\n", "}"),
+    "loops in loops": nested("loop 2 advance 1 {\n", "}\n", PROGRAM + "rank 0 {\n", "}"),
+    "many turns": many("loop 4000000000 advance 1 { 0F0 }\n", PROGRAM + "rank 0 {\n", "}"),
 }
 JSON = {
     "lists": nested("["),

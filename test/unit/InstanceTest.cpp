@@ -1,7 +1,7 @@
 // Programs with loops against the template that they are to be one of: what
 // stands for the same actions is taken, and nothing else.
 #include "ppcc/Proof/Instance.h"
-#include "ppcc/IR/Text.h"
+#include "ppcc/Import/Importer.h"
 
 #include "llvm/Support/VirtualFileSystem.h"
 
@@ -16,13 +16,14 @@ Program parsed(const std::string &rows) {
   SourceManager sources(llvm::vfs::getRealFileSystem());
   DiagnosticEngine diags(
       [](const Diagnostic &found) { ADD_FAILURE() << found.message; });
-  std::string text = "program {\n  ranks 1\n  backward true\n"
-                     "  pipe \"main\" microbatches 0..22 ranks [0]\n}\n"
-                     "rank 0 {" +
-                     rows + "}\n";
+  std::string text =
+      R"(program {"ranks": 1, "pipes": [{"name": "main", "microbatches": [0, 22],
+                  "rank_of_stage": [0], "skip_edges": []}]} rank 0 {)" +
+      rows + "}\n";
   uint32_t file =
       sources.add("rows", llvm::MemoryBuffer::getMemBufferCopy(text));
-  return parseProgram(file, sources, diags).value_or(Program());
+  ImportContext context{file, sources, diags, {.keepsLoops = true}};
+  return importProgram(*findImporter("ir"), context).value_or(Program());
 }
 
 /// Forwards, and loops of pairs: F0, then B j and F (j + 1), then B (n + 1).

@@ -1,6 +1,7 @@
 // Programs as text: whatever a program holds, what is printed parses back to
 // the same text.
-#include "ppcc/IR/Text.h"
+#include "ppcc/Emit/Emitter.h"
+#include "ppcc/Import/Importer.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -17,14 +18,18 @@ static std::string printed(const Program &program) {
   return text;
 }
 
-static std::optional<Program> parsed(const std::string &text) {
+static std::optional<Program> parsed(const std::string &text,
+                                     llvm::raw_ostream &errors = llvm::errs()) {
   SourceManager sources(llvm::vfs::getRealFileSystem());
   uint32_t file =
       sources.add("text", llvm::MemoryBuffer::getMemBufferCopy(text));
   DiagnosticEngine diags([&](const Diagnostic &diagnostic) {
-    render(diagnostic, sources, llvm::errs());
+    render(diagnostic, sources, errors);
   });
-  return parseProgram(file, sources, diags);
+  ImportContext context{file, sources, diags, {}};
+  auto program = importProgram(*findImporter("ir"), context);
+  EXPECT_EQ(program.has_value(), !diags.hasErrors()) << text;
+  return program;
 }
 
 /// Actions at random: they make no sense, but each is well formed.
@@ -123,14 +128,7 @@ TEST(ProgramText, survivesDamage) {
           alphabet[random() % (sizeof(alphabet) - 1)];
     if (random() % 4 == 0)
       text.resize(random() % text.size());
-    SourceManager sources(llvm::vfs::getRealFileSystem());
-    uint32_t file =
-        sources.add("text", llvm::MemoryBuffer::getMemBufferCopy(text));
-    DiagnosticEngine diags([&](const Diagnostic &diagnostic) {
-      render(diagnostic, sources, llvm::nulls());
-    });
-    auto program = parseProgram(file, sources, diags);
-    ASSERT_EQ(program.has_value(), !diags.hasErrors()) << text;
+    auto program = parsed(text, llvm::nulls());
     if (program)
       ASSERT_TRUE(parsed(printed(*program))) << text;
     else

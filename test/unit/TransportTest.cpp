@@ -2,7 +2,7 @@
 // again.
 #include "ppcc/IR/Transport.h"
 #include "ppcc/Compiler/Compiler.h"
-#include "ppcc/IR/Text.h"
+#include "ppcc/Emit/Emitter.h"
 #include "ppcc/Pass/PassRegistry.h"
 
 #include "llvm/ADT/STLExtras.h"

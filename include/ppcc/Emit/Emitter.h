@@ -3,7 +3,7 @@
 
 #include "ppcc/Analysis/Run/TorchSteps.h"
 #include "ppcc/Basic/Diagnostics.h"
-#include "ppcc/IR/Text.h"
+#include "ppcc/IR/PrintOptions.h"
 #include "ppcc/IR/Transport.h"
 
 namespace ppcc {
@@ -112,6 +112,10 @@ void emitPage(ArrayRef<PageRun> runs, raw_ostream &out, EmitContext &context);
 /// False after a diagnostic, with nothing written.
 bool emitProgram(const Emitter &emitter, const Program &program,
                  raw_ostream &out, EmitContext &context);
+
+/// Writes the program as text that people read and write, and that reads back.
+void printProgram(const Program &program, raw_ostream &out,
+                  const PrintOptions &options = {});
 
 /// Writes the members of `params`: numbers and booleans as they are written,
 /// the rest as strings.

@@ -15,6 +15,7 @@ struct ImportOptions {
   /// Names and values that choose one program of those for all values.
   std::vector<std::pair<std::string, std::string>> params;
   bool ignoresUnknownParams = false; ///< Some of them are for others.
+  bool keepsLoops = false;           ///< Of text, which are written out else.
 };
 
 /// What a reader works with.

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "ppcc/Basic/Diagnostics.h"
-#include "ppcc/IR/Program.h"
-#include "ppcc/IR/Text.h"
+#include "ppcc/IR/PrintOptions.h"
 
 namespace ppcc {
 
@@ -57,7 +56,10 @@ using Pipeline = std::vector<NamedPass>;
 struct Instrumentation {
   bool printAfterAll = false;
   std::vector<std::string> printAfter; ///< Names of passes.
-  PrintOptions print;                  ///< How programs are printed.
+  /// What prints programs, and how.
+  void (*printProgram)(const Program &program, raw_ostream &out,
+                       const PrintOptions &options) = nullptr;
+  PrintOptions print;
   bool timePasses = false; ///< Write a table of the times at the end.
   const Pipeline *verifyEach = nullptr; ///< Run on the input and after each
                                         ///< pass that changed the program.

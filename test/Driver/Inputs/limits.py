@@ -1,5 +1,6 @@
 """Tries each limit at its edge: the most that is allowed is accepted, one more is refused by its own message."""
 import itertools
+import json
 import subprocess
 import sys
 
@@ -13,8 +14,11 @@ def schedule(head, body=BODY):
     return f"schedule s() {{ {head} {body} }}"
 
 
-def ir(head, rows=""):
-    return f"program {{ {head} }} {rows}"
+def ir(pipes, rows="", ranks=1, kinds=()):
+    """A pipe is a name, its first microbatch, their end, and the ranks of its stages."""
+    head = {"ranks": ranks, "kinds": [{"mnemonic": name, "class": "declared"} for name in kinds],
+            "pipes": [{"name": name, "microbatches": ends, "rank_of_stage": places, "skip_edges": []} for name, *ends, places in pipes]}
+    return f"program {json.dumps(head)} {rows}"
 
 
 def pipes(n):
@@ -29,35 +33,32 @@ def nested_json(n):
     return text.replace("{", '{"x": ' + "[" * (n - 1) + "]" * (n - 1) + ",", 1)
 
 
-IR_PIPE = 'pipe "p" microbatches'
 # What is limited, the most, the program with n of it, what refuses it.
 LIMITS = [
     ("ranks of a schedule", 1 << 20, lambda n: schedule(
         f"ranks {n}; microbatches 1; stages 1; stage s on rank s; backward when false;", "on rank r { if r == 0 { F; } }"),
      "the number of ranks is 1048577"),
-    ("ranks of IR", 1 << 20, lambda n: ir(f"ranks {n}"), "the number of ranks is at most 1048576"),
-    ("a rank of IR", (1 << 20) - 1, lambda n: ir(f'{IR_PIPE} 0..0 ranks [{n}]', f"rank {n} {{ }}"),
-     "the rank of a stage is at most 1048575"),
+    ("ranks of IR", 1 << 20, lambda n: ir([], ranks=n), "`ranks` must be an integer from 1 to 1048576"),
+    ("a rank of IR", (1 << 20) - 1, lambda n: ir([("p", 0, 0, [n])], f"rank {n} {{ }}", 1 << 20),
+     "`rank_of_stage` must be an integer from 0 to 1048575"),
     ("stages", 65534, lambda n: schedule(f"ranks {n}; {LINEAR}"), "the number of stages is 65535"),
-    ("stages of IR", 65534, lambda n: ir(f'{IR_PIPE} 0..0 ranks [{"0 " * n}]'), "more than 65534 stages in a pipe"),
+    ("stages of IR", 65534, lambda n: ir([("p", 0, 0, [0] * n)]), "more than 65534 stages in a pipe"),
     ("pipes", 256, pipes, "the number of pipes is 257"),
-    ("pipes of IR", 256, lambda n: ir("".join(f'pipe "p{i}" microbatches {i}..{i} ranks [0]\n' for i in range(n))),
-     "more than 256 pipes"),
+    ("pipes of IR", 256, lambda n: ir([(f"p{i}", i, i, [0]) for i in range(n)]), "more than 256 pipes"),
     ("phases", 32767, lambda n: schedule(
         "ranks 1; " + LINEAR, "on rank r {" + "".join(f"phase p{i} {{}}\n" for i in range(n)) + "F; B; }"),
      "the number of phases is 32768"),
     ("phases of IR", 32767, lambda n: ir(
-        f'{IR_PIPE} 0..0 ranks [0]', "rank 0 {" + "".join(f'phase "{i}"\n' for i in range(n)) + "}"),
+        [("p", 0, 0, [0])], "rank 0 {" + "".join(f'phase "{i}"\n' for i in range(n)) + "}"),
      "more than 32767 phases"),
     ("microbatches", 4294967294, lambda n: schedule(
         f"ranks 1; pipe p {{ placement linear; microbatches 4294967293 .. {n}; }}"),
      "the end of the microbatches is 4294967295"),
     ("microbatches of IR", 4294967294, lambda n: ir(
-        f"{IR_PIPE} 4294967293..{n} ranks [0]", "rank 0 { 0F4294967293 0B4294967293 }"),
-     "the end of the microbatches is at most 4294967294"),
+        [("p", 4294967293, n, [0])], "rank 0 { 0F4294967293 0B4294967293 }"), "`microbatches` must be the first, and one past the last"),
     ("kinds", 248, lambda n: "".join(f"action {name} {{ }}" for name in NAMES[:n]) + schedule("ranks 1; " + LINEAR),
      "more than 256 kinds of actions"),
-    ("kinds of IR", 248, lambda n: ir("ranks 1\n" + "".join(f"action {name} per stage lane compute\n" for name in NAMES[:n])),
+    ("kinds of IR", 248, lambda n: ir([], kinds=NAMES[:n]),
      "more than 256 kinds of actions"),
     ("nested brackets", 256, lambda n: f"fn f() = {'(' * n}1{')' * n};" + schedule("ranks 1; " + LINEAR),
      "more than 256 levels of nesting"),

@@ -17,10 +17,10 @@ schema = json.loads(text("docs/program.schema.json"))
 properties, required = set(schema["properties"]), set(schema["required"])
 wrong = []
 
-rows = re.findall(r'^HEAD\w*\(\w+, (?:"\w+", )?"(\w+)"(?:, (\w+))?(?:, \w+)?\)', text("include/ppcc/IR/Head.def"), re.M)
+rows = re.findall(r'^HEAD\w*\(\w+, "(\w+)"(?:, (\w+))?(?:, \w+)?\)', text("include/ppcc/IR/Head.def"), re.M)
 if differing := {key for key, _ in rows} ^ properties:
     wrong.append(f"Head.def and the schema differ in {differing}")
-if strange := {key for key, need in rows if need == "Needed"} - required:
+if strange := {key for key, need in rows if need in ("Always", "Needed")} - required:
     wrong.append(f"Head.def needs {strange}, which the schema does not")
 keys = re.findall(r'\{"(\w+)", (?:&JsonReader::\w+|nullptr)(, false)?(?:, \w+)*\}', text("include/ppcc/Runtime/Json.h"))
 assert len(keys) > 12, keys

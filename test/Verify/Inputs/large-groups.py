@@ -9,9 +9,9 @@ def group(cell):
 
 
 print(f"""program {{
-  ranks 2
-  backward false
-  pipe "main" microbatches 0..{N} ranks [0 1]
+  "ranks": 2,
+  "backward": false,
+  "pipes": [{{"name": "main", "microbatches": [0, {N}], "rank_of_stage": [0, 1], "skip_edges": []}}]
 }}
 rank 0 {{ {group("0F")} {group("0SEND_F")} }}
 rank 1 {{ {group("1RECV_F")} {group("1F")} }}""")

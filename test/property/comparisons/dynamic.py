@@ -41,9 +41,8 @@ def compare(draw, tools, tally):
         for kind in kinds:
             for stage in range(stages) if kind == "F" else reversed(range(stages)):
                 orders[homes[stage]].append(f"{stage}{kind}{microbatch}")
-    lines = [f'  pipe "main" microbatches 0..{microbatches} ranks [{" ".join(map(str, homes))}]',
-             *(f'  gap "main" {a} -> {b}' for a, b in sorted(gaps)), *(f'  skip "main" {a} -> {b}' for a, b in sorted(skips))]
-    text = "program {\n" + "\n".join(lines) + "\n}\n" + "".join(f"rank {rank} {{ {' '.join(order)} }}\n" for rank, order in enumerate(orders))
+    pipe = {"name": "main", "microbatches": [0, microbatches], "rank_of_stage": homes, "skip_edges": sorted(skips), "gaps": sorted(a for a, _ in gaps)}
+    text = f'program {json.dumps({"ranks": 1 + max(homes), "pipes": [pipe]})}\n' + "".join(f"rank {rank} {{ {' '.join(order)} }}\n" for rank, order in enumerate(orders))
     tools.file("random.ir", text)
     tools.file("costs.json", json.dumps({"memory": {"F": forward, **({"I": inputs} if split else {})}, "static": at_rest, "limit": limits}))
 

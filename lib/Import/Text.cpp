@@ -1,5 +1,8 @@
-// Reads the actions of a program from text.
+// Reads a program from text: its head, which is JSON, and the rows of its
+// ranks.
+#include "JsonHead.h"
 #include "TextReader.h"
+#include "ppcc/IR/Loops.h"
 
 using namespace ppcc;
 
@@ -7,10 +10,10 @@ namespace {
 
 class TextRows {
 public:
-  TextRows(TextReader reader, StringRef fileName, Program &program,
-           DiagnosticEngine &diags)
-      : text(reader), program(program), diags(diags),
-        cellSites(program, fileName) {
+  /// `reader` stands after the head of `program`.
+  TextRows(ImportContext &context, TextReader reader, Program &program)
+      : context(context), text(reader), program(program), diags(context.diags),
+        cellSites(program, context.sources.name(context.file)) {
     kindOfMnemonic.fill(noKind);
     for (auto [i, info] : llvm::enumerate(program.kinds().rows()))
       if (info.mnemonic.size() == 1)
@@ -22,7 +25,7 @@ public:
     // A cell takes three bytes and a space at least; four is near enough to the
     // usual.
     program.editRows().reserve(
-        std::min<size_t>(text.bytesLeft() / 4, UINT32_MAX));
+        std::min<size_t>(text.rest().size() / 4, UINT32_MAX));
     while (!diags.saturated() && !text.atEnd())
       rank();
     while (program.ranksBegun() < program.numRanks())
@@ -65,9 +68,8 @@ private:
     if (rank >= program.numRanks())
       return diags.report<diag::IrNoRank>(at, rank, program.numRanks());
     if (rank < program.ranksBegun())
-      return diags.report<diag::IrOutOfOrder>(
-          at, "rank", rank,
-          fmt::format("one above {}", program.ranksBegun() - 1));
+      return diags.report<diag::IrOutOfOrder>(at, program.ranksBegun() - 1,
+                                              rank);
     while (program.ranksBegun() <= rank)
       program.editRows().beginRank();
     return true;
@@ -98,9 +100,12 @@ private:
   }
 
   void phase() {
-    std::string name = text.string("the name of a phase");
-    if (!text.ok())
-      return;
+    text.skipSpace();
+    JsonReader json(text.rest(), context.file, context.sources, diags);
+    std::string name = json.string("the name of a phase");
+    if (!json.isGood())
+      return skipCell();
+    text.take(json.last());
     if (!llvm::is_contained(program.phases(), name) &&
         program.phases().size() > Program::maxPhases)
       return diags.refuse<diag::IrTooMany>(text.here(), Program::maxPhases,
@@ -357,6 +362,7 @@ private:
     return diags.report<diag::IrUndefined>(text.rangeFrom(from), "site", site);
   }
 
+  ImportContext &context;
   TextReader text;
   Program &program;
   DiagnosticEngine &diags;
@@ -369,9 +375,58 @@ private:
   uint64_t extraRows = 0; ///< That loops add when they are written out.
 };
 
+/// Its text may leave out more of a head than JSON.
+class TextProgram : JsonHead {
+public:
+  /// `text` stands after the word `program`.
+  TextProgram(ImportContext &context, TextReader text)
+      : JsonHead(context, text.rest()), text(text) {
+    head.phases.push_back("");
+  }
+
+  std::optional<Program> read() {
+    enum { Always, Needed, Optional };
+    json.object("the program", {
+#define HEAD(Item, Json, Need, Of)                                             \
+  {Json, [&] { read##Item(Json); }, Need != Always},
+#include "ppcc/IR/Head.def"
+                               });
+    if (!json.isGood())
+      return std::nullopt;
+    if (head.sites.empty())
+      head.sites.emplace_back();
+    text.moveTo(json.lastOffset() + json.last().size());
+    TextRows(context, text, program).read();
+    if (!json.isGood())
+      return std::nullopt;
+    if (unrolledSize(program) > context.options.maxActions)
+      return diags.report<diag::ImportTooMany>({}, context.options.maxActions,
+                                               "actions");
+    if (!program.loops().empty() && !context.options.keepsLoops)
+      program = unrolled(program);
+    program.setFacts({{}, std::move(preconnect)});
+    return std::move(program);
+  }
+
+private:
+  void readNodes(StringRef key) {
+    if (kinds.numbers().empty())
+      kinds.takeBuiltIn();
+    JsonHead::readNodes(key);
+  }
+
+  TextReader text;
+};
+
 } // namespace
 
-void ppcc::readRows(TextReader text, StringRef fileName, Program &program,
-                    DiagnosticEngine &diags) {
-  TextRows(text, fileName, program, diags).read();
+bool ppcc::beginsIr(StringRef text) {
+  return text.consume_front("program") && text.ltrim().starts_with("{");
+}
+
+std::optional<Program> ppcc::importIr(ImportContext &context) {
+  TextReader text(context.file, context.sources, context.diags);
+  if (!text.expectWord("program"))
+    return std::nullopt;
+  return TextProgram(context, text).read();
 }

@@ -1,11 +1,8 @@
-// Walks over the text of a program: its characters, words, numbers and strings;
-// what the readers of the items of its head share.
+// Walks over the text of the rows of a program: characters, words and numbers.
 #pragma once
 
 #include "ppcc/Basic/Diagnostics.h"
 #include "ppcc/Basic/Diagnostics/IR.h"
-#include "ppcc/IR/HeadChecks.h"
-#include "ppcc/IR/Text.h"
 
 namespace ppcc {
 
@@ -13,9 +10,8 @@ namespace ppcc {
 /// `expect` reports when it is not. Space and comments may stand before
 /// all but the single characters.
 ///
-/// When an item, or an action, cannot be read it is given up: until restart()
-/// no token of it is taken or reported, and what is asked for is 0, empty or
-/// false.
+/// When an action cannot be read it is given up: until recover() no token of it
+/// is taken or reported, and what is asked for is 0, empty or false.
 class TextReader {
 public:
   TextReader(uint32_t file, const SourceManager &sources,
@@ -29,7 +25,6 @@ public:
 
   // ---- Places ----
 
-  uint32_t offset() const { return uint32_t(at - text.begin()); }
   /// Moves to another byte of the text.
   void moveTo(uint32_t offset) {
     at = text.begin() + offset;
@@ -57,7 +52,7 @@ public:
   uint32_t columnOf(const char *place) const {
     return uint32_t(place - lineStart + 1);
   }
-  size_t bytesLeft() const { return end - at; }
+  StringRef rest() const { return StringRef(at, end - at); }
 
   // ---- Single characters ----
 
@@ -115,10 +110,6 @@ public:
     skipSpace();
     return at == end;
   }
-  bool peek(char c) {
-    skipSpace();
-    return isNext(c);
-  }
   bool accept(StringRef token) {
     skipSpace();
     if (!isOk || !StringRef(at, end - at).starts_with(token))
@@ -148,13 +139,6 @@ public:
     expected(fmt::format("`{}`", word));
     return false;
   }
-  /// Takes a word, which may be empty, and puts its place into `wordRange`.
-  StringRef takeWord(SourceRange &wordRange) {
-    StringRef word = peekWord();
-    wordRange = range(word);
-    take(word);
-    return word;
-  }
   /// A number of at most `max`.
   uint32_t number(StringRef what, uint32_t max = UINT32_MAX - 1) {
     skipSpace();
@@ -176,37 +160,18 @@ public:
       noNumber(textFrom(from), what, max);
     return uint32_t(isOk ? value : 0);
   }
-  /// What stands between quotes.
-  std::string string(StringRef what);
-  std::string wordOrString(StringRef what);
-  /// What isIdentifier() takes.
-  StringRef name(StringRef what);
-  /// What `find` makes of a word.
-  template <class Find> auto word(Find find, StringRef what) {
-    StringRef word = isOk ? peekWord() : "";
-    auto found = find(word);
-    if (found)
-      take(word);
-    else
-      expected(what);
-    return found;
-  }
-  /// What a cost may be.
-  int64_t cost(const CostNumber &number) {
-    auto parse = [&](StringRef word) { return number.parse(word); };
-    return word(parse, number.description).value_or(0);
-  }
-  /// Calls `element`, which takes one, for each that stands in brackets.
-  template <class Element> void list(Element element) {
-    expect("[");
-    while (isOk && !accept("]"))
-      element();
-  }
-
   /// Moves to the end.
   void stop() { at = end; }
   /// Moves after the next `}`, and restarts.
-  void skipPastBrace();
+  void skipPastBrace() {
+    while (at != end && *at != '}') {
+      skipSpace();
+      if (at != end && *at != '}')
+        ++at;
+    }
+    recover();
+    accept("}");
+  }
 
   // ---- Reports ----
 
@@ -227,26 +192,17 @@ public:
   }
   void expected(StringRef what) { expected(here(), what); }
 
-  // ---- Items ----
-
-  /// Begins an item of the head: takes its key, a word that may be empty.
-  StringRef takeKey() {
-    recover();
-    StringRef key = takeWord(keyAt);
-    keyLine = line;
-    return key;
-  }
-  /// The key of the item that is being read.
-  SourceRange keyRange() const { return keyAt; }
-  /// Whether the text is in the line of the key still.
-  bool inKeyLine() const { return line == keyLine; }
-  /// Moves to the end of the line of the key, unless it is past that already.
-  void skipItem();
-
   DiagnosticEngine &diags;
 
 private:
-  void noNumber(StringRef digits, StringRef what, uint32_t max);
+  /// Reports what is no number, or too large.
+  void noNumber(StringRef digits, StringRef what, uint32_t max) {
+    if (digits.empty())
+      expected(fmt::format("a number: {}", what));
+    else
+      refuse<diag::IrNumberTooLarge>(range(digits), digits.take_front(40), what,
+                                     max);
+  }
 
   const SourceManager &sources;
   uint32_t file;
@@ -254,46 +210,7 @@ private:
   const char *at, *end;
   const char *lineStart;
   bool isOk = true;
-  uint32_t line = 1, keyLine = 0;
-  SourceRange keyAt;
-};
-
-/// Reads what stands after the head, into a program whose head is complete.
-/// `text` follows the head of a program that stands in a file called
-/// `fileName`. O(bytes).
-void readRows(TextReader text, StringRef fileName, Program &program,
-              DiagnosticEngine &diags);
-
-/// A head, and the text that it is read from, item by item. What refers to
-/// items that may stand after it is checked at the end.
-struct TextHead {
-  TextReader &in;
-  Head &head;
-
-  /// A string, the name of a pipe.
-  PipeId pipeName() {
-    std::string name = in.string("the name of a pipe");
-    for (PipeId id : head.pipeIds())
-      if (in.ok() && head.pipes[id.value].name == name)
-        return id;
-    in.refuse<diag::IrUndefined>(in.keyRange(), "pipe",
-                                 fmt::format("`{}`", name));
-    return PipeId();
-  }
-  /// The kind with this mnemonic; when it does not compute, the report adds
-  /// `others` to what there may be.
-  KindId computeKind(StringRef mnemonic, SourceRange at,
-                     StringRef others = "") {
-    auto kind = head.kinds.find(mnemonic);
-    if (!kind || !head.kinds[*kind].isCompute())
-      in.expected(at, fmt::format("the letters of a compute action{}", others));
-    return kind.value_or(KindId());
-  }
-  /// Takes the mnemonic of a kind that computes.
-  KindId takeComputeKind(SourceRange &at) {
-    StringRef mnemonic = in.takeWord(at);
-    return computeKind(mnemonic, at);
-  }
+  uint32_t line = 1;
 };
 
 } // namespace ppcc
