@@ -579,7 +579,7 @@ def run_sharded_steps(rank: int, text: str) -> None:
     batch, target = batch_of_rank(rank, program.num_microbatches)
     for fine, expected in ((True, True), (False, False)):
         optimizer.zero_grad()
-        assert runtime.step(batch, target=target).stepped is expected
+        assert runtime.step(batch, target=target).optimizer_stepped is expected
         for (name, got), want in zip(module.named_parameters(), wanted[stage].parameters(), strict=True):
             difference = float((got.full_tensor() - want).detach().abs().max())  # type: ignore[attr-defined]
             assert difference <= TOLERANCE, f"rank {rank}: {name} is off by {difference}"
@@ -632,7 +632,7 @@ def run_stepping(rank: int, texts: list[str]) -> None:
         optimizer = torch.optim.Adam(weights)
         runtime = Runtime(program, mine, loss_fn=loss_fn, optimizer=optimizer)
         batch, target = make_batch(program.num_microbatches)
-        assert runtime.step(batch, target=target).stepped is True
+        assert runtime.step(batch, target=target).optimizer_stepped is True
         for stage, module in mine.items():
             assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
         for stage, module in mine.items():
@@ -646,7 +646,7 @@ def run_stepping(rank: int, texts: list[str]) -> None:
         optimizer.zero_grad()
         poisoned = target.clone()
         poisoned[0] = float("nan")
-        assert runtime.step(batch, target=poisoned).stepped is False
+        assert runtime.step(batch, target=poisoned).optimizer_stepped is False
         assert all(map(torch.equal, before, weights))
         assert len(state) > 4 and all(map(torch.equal, state, [value for _, value in sorted_state(optimizer)]))
 

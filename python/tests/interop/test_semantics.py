@@ -81,7 +81,7 @@ def run_part(process: int, case: Case, text: str, number: int, folder: str) -> N
             x, target = semantics.data(case, step, part, copy)
             result = runtime.step(x, target=target, reduce_grads=part + 1 == batches, share_losses=True)
             total += float(sum(result.losses.values()))
-        stepped = runtime.step_optimizer() if result.stepped is None else result.stepped
+        stepped = runtime.step_optimizer() if result.optimizer_stepped is None else result.optimizer_stepped
         if not stepped:
             results["left_out"].append(step)
         results["losses"].append(total / (program.num_microbatches * copies))
