@@ -207,7 +207,7 @@ def run_megatron_refusals(rank: int) -> None:
             job.train(1)
 
     refused("programs of one pipe", lambda microbatches: ppcc.compile("dualpipe", P=2, M=microbatches), chunks=2)
-    with mock.patch("ppcc.megatron._tune._device", lambda chunks: torch.device("cuda")):
+    with mock.patch("ppcc.megatron._tune.device_of", lambda chunks: torch.device("cuda")):
         refused("stages on the CPU: elsewhere profile with install")
     refused("microbatches of one shape", variable_seq_lengths=True)
     refused("forwards that all keep as much", num_microbatches_with_partial_activation_checkpoints=1)
