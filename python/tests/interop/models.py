@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import ppcc
 import torch
 import torch.distributed as dist
-from ppcc.torch import SliceCache
+from ppcc.torch import Runtime, SliceCache, StepResult
 from torch import Tensor, nn
 
 from .where import DEVICE
@@ -71,15 +73,40 @@ def reference(
 ) -> tuple[list[nn.Module], list[Tensor]]:
     """The stages with the gradients of the mean of all losses, and the losses."""
     stages = make_stages(count, block)
-    batch, target = make_batch(microbatches, device, length)
+    return stages, train_alone(stages, *make_batch(microbatches, device, length), microbatches)
+
+
+def train_alone(stages: Sequence[nn.Module], batch: Tensor, target: Tensor, microbatches: int, scale: float | None = None) -> list[Tensor]:
+    """Adds the gradients of the mean of all losses, or of their sum times `scale`; returns the losses."""
     losses = []
     for x, y in zip(batch.tensor_split(microbatches), target.tensor_split(microbatches), strict=True):
         for stage in stages:
             x = stage(x)
         loss = loss_fn(x, y)
-        (loss / microbatches).backward()
+        (loss / microbatches if scale is None else loss * scale).backward()
         losses.append(loss.detach())
-    return stages, losses
+    return losses
+
+
+def own_stages(program: ppcc.Program, rank: int, block: type[nn.Module] = Block) -> dict[int, Any]:
+    """Those of a rank."""
+    modules = make_stages(max(pipe.num_stages for pipe in program.pipes), block)
+    return {stage: modules[stage] for _, stage in program.local_stages(rank)}
+
+
+def check_step(
+    rank: int, program: ppcc.Program, block: type[nn.Module] = Block, wanted: Sequence[nn.Module] | None = None, **options: Any
+) -> tuple[Runtime, dict[int, Any], StepResult]:
+    """Trains the stages of a rank for a step: their gradients are `wanted`, or else those without a pipeline."""
+    mine = own_stages(program, rank, block)
+    if wanted is None:
+        wanted, _ = reference(max(pipe.num_stages for pipe in program.pipes), program.num_microbatches, block)
+    runtime = Runtime(program, mine, loss_fn=loss_fn, **options)
+    batch, target = make_batch(program.num_microbatches)
+    result = runtime.step(batch, target=target)
+    for stage, module in mine.items():
+        assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+    return runtime, mine, result
 
 
 def assert_same_gradients(module: nn.Module, wanted: nn.Module, label: str) -> None:

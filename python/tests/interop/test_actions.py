@@ -24,11 +24,14 @@ from .models import (
     Plain,
     assert_same_gradients,
     batch_of_rank,
+    check_step,
     loss_fn,
     make_batch,
-    make_stages,
     make_pipeline_groups,
+    make_stages,
+    own_stages,
     reference,
+    train_alone,
 )
 from .where import DEVICE
 
@@ -52,14 +55,8 @@ def ops(program: ppcc.Program) -> set[str]:
 def run_keeping(rank: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
-        count = max(pipe.num_stages for pipe in program.pipes)
-        wanted, losses = reference(count, program.num_microbatches)
-        modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
-        batch, target = make_batch(program.num_microbatches)
-        result = Runtime(program, mine, loss_fn=loss_fn).step(batch, target=target)
-        for stage, module in mine.items():
-            assert_same_gradients(module, wanted[stage], f"{program.name} {ops(program)}, rank {rank}, stage {stage}")
+        wanted, losses = reference(max(pipe.num_stages for pipe in program.pipes), program.num_microbatches)
+        *_, result = check_step(rank, program, wanted=wanted)
         for microbatch, loss in result.losses.items():
             assert abs(float(loss - losses[microbatch])) <= TOLERANCE
 
@@ -272,11 +269,7 @@ def tied_reference(count: int, microbatches: int) -> list[nn.Module]:
     """Stages of which the first and the last have one weight."""
     stages: list[Any] = make_stages(count, Plain)
     stages[-1].inner.weight = stages[0].inner.weight
-    batch, target = make_batch(microbatches)
-    for x, y in zip(batch.tensor_split(microbatches), target.tensor_split(microbatches), strict=True):
-        for stage in stages:
-            x = stage(x)
-        (loss_fn(x, y) / microbatches).backward()
+    train_alone(stages, *make_batch(microbatches), microbatches)
     return stages
 
 
@@ -286,15 +279,8 @@ TIE = {0: "inner.weight", -1: "inner.weight"}
 def run_tied(rank: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
-        count = max(pipe.num_stages for pipe in program.pipes)
-        wanted = tied_reference(count, program.num_microbatches)
-        modules = make_stages(count, Plain)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
-        runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[TIE])
-        batch, target = make_batch(program.num_microbatches)
-        runtime.step(batch, target=target)
-        for stage, module in mine.items():
-            assert_same_gradients(module, wanted[stage], f"{program.name} {ops(program)}, rank {rank}, stage {stage}")
+        wanted = tied_reference(max(pipe.num_stages for pipe in program.pipes), program.num_microbatches)
+        check_step(rank, program, Plain, wanted, tied=[TIE])
 
 
 def test_tied_weights_have_one_gradient() -> None:
@@ -314,16 +300,6 @@ def test_tied_weights_have_one_gradient() -> None:
     spawn.run(run_tied, RANKS, [program.json for program in programs])
 
 
-def doubled(stages: list[Any], microbatches: int, times: int, scale: float) -> None:
-    """Adds the gradients of the sum of all losses times `scale`, several times."""
-    batch, target = make_batch(microbatches)
-    for _ in range(times):
-        for x, y in zip(batch.tensor_split(microbatches), target.tensor_split(microbatches), strict=True):
-            for stage in stages:
-                x = stage(x)
-            (loss_fn(x, y) * scale).backward()
-
-
 BOTH_HERE = """
 import "std.pp";
 schedule both_here(P: int = 1, M: int = 4) {
@@ -341,7 +317,7 @@ def run_shared_parameter(rank: int, scale_grads: bool) -> None:
         modules: list[Any] = make_stages(2, Plain)
         for stages in (wanted, modules):
             stages[1].inner.weight = stages[0].inner.weight
-        doubled(wanted, 8, 1, 1 / 8 if scale_grads else 1)
+        train_alone(wanted, *make_batch(8), 8, None if scale_grads else 1)
         runtime = Runtime(
             program, dict(enumerate(modules)), loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies}, scale_grads=scale_grads
         )
@@ -362,13 +338,12 @@ def run_accumulated(rank: int, texts: list[str]) -> None:
         count = max(pipe.num_stages for pipe in program.pipes)
         wanted: list[Any] = make_stages(count, Plain)
         wanted[-1].inner.weight = wanted[0].inner.weight
-        modules = make_stages(count, Plain)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+        mine = own_stages(program, rank, Plain)
         runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[TIE])
         batch, target = make_batch(program.num_microbatches)
         for steps in (2, 1, 2):  # Gradients that are set to zero are not those of the step before.
-            doubled(wanted, program.num_microbatches, steps, 1 / program.num_microbatches)
             for _ in range(steps):
+                train_alone(wanted, batch, target, program.num_microbatches)
                 runtime.step(batch, target=target)
                 runtime.eval(batch)
             for stage, module in mine.items():
@@ -381,7 +356,8 @@ def run_accumulated_sums(rank: int) -> None:
     pipeline, copies = [torch.distributed.new_group([one]) for one in range(2)][rank], torch.distributed.new_group([0, 1])
     program = ppcc.compile("gpipe", P=1, M=4)
     wanted, modules = make_stages(1, Plain), make_stages(1, Plain)
-    doubled(wanted, 8, 3, 1)
+    for _ in range(3):
+        train_alone(wanted, *make_batch(8), 8, 1)
     runtime = Runtime(program, {0: modules[0]}, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies}, scale_grads=False)
     batch, target = (tensor.chunk(2)[rank] for tensor in make_batch(8))
     for reduces in (True, False, True):
@@ -434,8 +410,7 @@ def run_assigned(rank: int, text: str) -> None:
     program = ppcc.Program.from_json(text)
     count = max(pipe.num_stages for pipe in program.pipes)
     wanted = tied_reference(count, program.num_microbatches)
-    modules = make_stages(count, Plain)
-    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+    mine = own_stages(program, rank, Plain)
     runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[TIE])
     for stage, module in mine.items():
         module.load_state_dict({name: value.clone() for name, value in wanted[stage].state_dict().items()}, assign=True)
@@ -457,8 +432,7 @@ def run_data_parallel(rank: int, texts: list[str]) -> None:
         program = ppcc.Program.from_json(text)
         count = max(pipe.num_stages for pipe in program.pipes)
         wanted, _ = reference(count, 2 * program.num_microbatches)
-        modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(rank % 2)}
+        mine = own_stages(program, rank % 2)
         runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies})
         batch, target = batch_of_rank(rank, program.num_microbatches)
         runtime.step(batch, target=target)
@@ -479,8 +453,7 @@ def run_async_reduction(rank: int, text: str) -> None:
     """Those of the other copy come late to each sum, so that here none can end before what follows it."""
     program = ppcc.Program.from_json(text)
     pipeline, copies = make_pipeline_groups(rank)
-    modules = make_stages(program.pipes[0].num_stages)
-    mine = {stage: modules[stage] for _, stage in program.local_stages(rank % 2)}
+    mine = own_stages(program, rank % 2)
     runtime = Runtime(program, mine, loss_fn=loss_fn, group=pipeline, groups={"data_parallel": copies})
     log: list[str] = []
     begin, settle, backward = AsyncReducer.begin, AsyncReducer._settle_one, Step.functions["B"]
@@ -527,8 +500,7 @@ def run_sharded(rank: int, texts: list[str]) -> None:
         program = ppcc.Program.from_json(text)
         count = program.pipes[0].num_stages
         wanted, _ = reference(count, 2 * program.num_microbatches)
-        modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(rank % 2)}
+        mine = own_stages(program, rank % 2)
         for module in mine.values():
             for part in (module.up, module.down, module):  # type: ignore[attr-defined]
                 fully_shard(part, mesh=mesh)
@@ -624,10 +596,8 @@ def test_sharded_stages_are_gathered_and_reduced() -> None:
 def run_stepping(rank: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
-        count = max(pipe.num_stages for pipe in program.pipes)
-        wanted, _ = reference(count, program.num_microbatches)
-        modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+        wanted, _ = reference(max(pipe.num_stages for pipe in program.pipes), program.num_microbatches)
+        mine = own_stages(program, rank)
         weights = [weight for module in mine.values() for weight in module.parameters()]
         optimizer = torch.optim.Adam(weights)
         runtime = Runtime(program, mine, loss_fn=loss_fn, optimizer=optimizer)

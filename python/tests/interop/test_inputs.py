@@ -18,7 +18,7 @@ from ppcc.torch._linked import LinkedProgram
 from torch import Tensor, nn
 
 from . import spawn
-from .models import TOLERANCE, WIDTH, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .models import TOLERANCE, WIDTH, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, own_stages, reference, train_alone
 from .where import DEVICE
 
 
@@ -230,8 +230,7 @@ def test_evaluation_gives_outputs_and_losses() -> None:
 
 def run_some_losses(rank: int, text: str) -> None:
     program = ppcc.Program.from_json(text)
-    modules = make_stages(2, Plain)
-    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+    mine = own_stages(program, rank, Plain)
     runtime = Runtime(program, mine, loss_fn=loss_fn)
     batch, target = make_batch(4)
     whole = runtime.eval(batch, target=target, share_losses=True).losses
@@ -321,10 +320,7 @@ def run_linked(rank: int, texts: list[str]) -> None:
         wanted: Any = make_stages(4, Plain)
         wanted[1].inner.weight = wanted[0].inner.weight
         batch, target = make_batch(program.num_microbatches)
-        for x, y in zip(batch.tensor_split(program.num_microbatches), target.tensor_split(program.num_microbatches), strict=True):
-            for stage in wanted:
-                x = stage(x)
-            (loss_fn(x, y) / program.num_microbatches).backward()
+        train_alone(wanted, batch, target, program.num_microbatches)
         for module in mine.values():
             module.zero_grad()
         result = runtime.step(batch, target=target)

@@ -29,7 +29,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from . import spawn
-from .models import WIDTH, Block, loss_fn, make_batch
+from .models import WIDTH, Block, loss_fn, make_batch, train_alone
 
 PAGE = Path(__file__).parents[3] / "docs/training-python.md"
 BEGIN, END = "<!-- Written by python/tests/interop/test_matrix.py. -->", "<!-- The end of what it writes. -->"
@@ -136,10 +136,7 @@ def reference(bf16: bool, tied: bool, count: int, sequences: int) -> list[dict[s
     if tied:
         stages[-1].out.weight = stages[0].out.weight
     batch, target = data(plain, sequences)
-    for x, y in zip(batch.chunk(sequences), target.chunk(sequences), strict=True):
-        for stage in stages:
-            x = stage(x)
-        (loss_fn(x, y) / sequences).backward()
+    train_alone(stages, batch, target, sequences)
     return [{name: weight.grad for name, weight in stage.named_parameters() if weight.grad is not None} for stage in stages]
 
 

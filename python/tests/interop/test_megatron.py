@@ -79,6 +79,10 @@ class Case:
     """Microbatches have different lengths."""
     scale: float = 1.0
 
+    @property
+    def forward_step(self) -> Callable[..., Any]:
+        return partial(forward_step, loss=loss_and_tokens if self.per_token else loss_of)
+
     @staticmethod
     def of(program: ppcc.Program, **more: Any) -> Case:
         return Case(program.json, [rank.peak_activations for rank in program.simulate().ranks], **more)
@@ -171,14 +175,7 @@ def run_case(case: Case, program: ppcc.Program, pipeline: int) -> None:
         compare(chunks, expected.weights[step], lambda weight: weight, f"rank {own}, before step {step}")
         set_weights(chunks, expected.weights[step])
         mine = batches(step, program.num_microbatches * copies, case.varied)[copy::copies]
-        losses = run(
-            forward_step_func=partial(forward_step, loss=loss_and_tokens if case.per_token else loss_of),
-            data_iterator=data(chunks, mine),
-            model=chunks if len(chunks) > 1 else chunks[0],
-            num_microbatches=program.num_microbatches,
-            seq_length=LENGTH,
-            micro_batch_size=ROWS,
-        )
+        losses = call(run, chunks if len(chunks) > 1 else chunks[0], data(chunks, mine), program.num_microbatches, forward_step_func=case.forward_step)
         assert run.peak_activations == case.peaks[own] == Graph.most, (run.peak_activations, case.peaks[own], Graph.most)
         assert Graph.now == 0
         scaled = {name: value * case.scale for name, value in expected.gradients[step].items()}
@@ -196,19 +193,19 @@ def run_case(case: Case, program: ppcc.Program, pipeline: int) -> None:
     uninstall()
 
 
+def call(run: Any, chunks: Any, data: Any, count: int = 4, **options: Any) -> Any:
+    """Calls Megatron's forward_backward function, or one of ours."""
+    options = {"forward_step_func": forward_step, **options}
+    return run(data_iterator=data, model=chunks, num_microbatches=count, seq_length=LENGTH, micro_batch_size=ROWS, **options)
+
+
 def evaluate(case: Case, run: Any, program: ppcc.Program, chunks: list[Any], expected: Reference, copy: int) -> None:
     """Forward only, with the first step's weights."""
     set_weights(chunks, expected.weights[0])
     copies = len(expected.losses[0]) // program.num_microbatches
-    losses = run(
-        forward_step_func=partial(forward_step, loss=loss_and_tokens if case.per_token else loss_of),
-        data_iterator=data(chunks, batches(0, program.num_microbatches * copies, case.varied)[copy::copies]),
-        model=chunks if len(chunks) > 1 else chunks[0],
-        num_microbatches=program.num_microbatches,
-        seq_length=LENGTH,
-        micro_batch_size=ROWS,
-        forward_only=True,
-    )
+    mine = data(chunks, batches(0, program.num_microbatches * copies, case.varied)[copy::copies])
+    model = chunks if len(chunks) > 1 else chunks[0]
+    losses = call(run, model, mine, program.num_microbatches, forward_step_func=case.forward_step, forward_only=True)
     assert Graph.now == 0
     if losses:
         for got, want in zip(losses, expected.losses[0][copy::copies], strict=True):
@@ -361,14 +358,7 @@ def run_installed(rank: int) -> None:
     assert parallel_state.get_embedding_group() is None
     chunk_run = training.get_forward_backward_func()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
-        chunk_run(
-            forward_step_func=forward_step,
-            data_iterator=[iter(batches(0, 4)) for _ in chunks],
-            model=chunks,
-            num_microbatches=4,
-            seq_length=LENGTH,
-            micro_batch_size=ROWS,
-        )
+        call(chunk_run, chunks, [iter(batches(0, 4)) for _ in chunks])
     # The ranges are the order that runs, for ppcc-tune.
     with tempfile.TemporaryDirectory() as folder:
         profiler.export_chrome_trace(f"{folder}/rank.json")
@@ -405,14 +395,7 @@ def run_as_megatron(rank: int) -> None:
     (chunk,) = build_chunks(ppcc.compile("one_f_one_b", P=2, M=4), partial(make_model, config, True))
     found = []
     for run, count in [(theirs, 4), (ours, 4), (theirs, 6), (ours, 6)]:
-        losses = run(
-            forward_step_func=forward_step,
-            data_iterator=iter(batches(0, count)),
-            model=chunk,
-            num_microbatches=count,
-            seq_length=LENGTH,
-            micro_batch_size=ROWS,
-        )
+        losses = call(run, chunk, iter(batches(0, count)), count)
         found.append((losses, [weight.grad for weight in chunk.parameters()]))
         chunk.zero_grad()
     for (their_losses, their_gradients), (our_losses, our_gradients) in [found[:2], found[2:]]:
@@ -435,14 +418,7 @@ def run_refusals(rank: int) -> None:
         before = {name: getattr(config, name, None) for name in settings}
         vars(config).update(settings)
         with pytest.raises(UsageError, match=reason):
-            ForwardBackward(programs)(
-                forward_step_func=forward_step,
-                data_iterator=data_iterator,
-                model=model,
-                num_microbatches=count,
-                seq_length=LENGTH,
-                micro_batch_size=ROWS,
-            )
+            call(ForwardBackward(programs), model, data_iterator, count)
         vars(config).update(before)
 
     refused(split, "adds the gradients of weights in `I`", gradient_accumulation_fusion=True)
@@ -504,9 +480,7 @@ def run_other_placements(config: Any) -> None:
 
     def refused(program: ppcc.Program, reason: str, chunks: list[Any]) -> None:
         with pytest.raises(UsageError, match=reason):
-            ForwardBackward(program)(
-                forward_step_func=forward_step, data_iterator=None, model=chunks, num_microbatches=4, seq_length=LENGTH, micro_batch_size=ROWS
-            )
+            call(ForwardBackward(program), chunks, None)
 
     parallel_state.set_virtual_pipeline_model_parallel_world_size(2)
     config = make_config(4, 2, 2)
@@ -624,14 +598,7 @@ def run_delayed(rank: int) -> None:
     wanted = whole[rank].layers[0].weight.grad.clone()
     whole[rank].layers[0].weight.grad = None
     for name in ("zb_h1", "one_f_one_b"):
-        ForwardBackward(ppcc.compile(name, P=2, M=4))(
-            forward_step_func=step,
-            data_iterator=iter(batch),
-            model=whole[rank],
-            num_microbatches=4,
-            seq_length=LENGTH,
-            micro_batch_size=ROWS,
-        )
+        call(ForwardBackward(ppcc.compile(name, P=2, M=4)), whole[rank], iter(batch), forward_step_func=step)
         got = whole[rank].layers[0].weight.grad
         assert float((got - wanted).abs().max()) <= 1e-6 * float(wanted.abs().max()), name
         whole[rank].layers[0].weight.grad = None
@@ -659,14 +626,7 @@ def run_wrong_type(rank: int) -> None:
     config.no_sync_func, config.pipeline_dtype = no_sync, torch.bfloat16
     reason = "rank 0, 0F0: gave a tensor of torch.float32, but pipeline_dtype is torch.bfloat16"
     with pytest.raises(UsageError if rank == 0 else RuntimeError, match=reason if rank == 0 else None):
-        ForwardBackward(program)(
-            forward_step_func=forward_step,
-            data_iterator=iter(batches(0, 4)),
-            model=chunk,
-            num_microbatches=4,
-            seq_length=LENGTH,
-            micro_batch_size=ROWS,
-        )
+        call(ForwardBackward(program), chunk, iter(batches(0, 4)))
     assert not entered
     abort_groups()
     uninstall()

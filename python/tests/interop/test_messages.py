@@ -21,7 +21,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from . import spawn
-from .models import WIDTH, assert_same_gradients, batch_of_rank, loss_fn, make_batch, make_stages, make_pipeline_groups, reference
+from .models import WIDTH, batch_of_rank, check_step, loss_fn, make_batch, make_pipeline_groups, make_stages, own_stages, reference
 from .test_actions import is_gone
 from .test_runtime import is_sharded, programs
 from .where import DEVICE
@@ -55,16 +55,8 @@ def run_recorded(rank: int, texts: list[str]) -> None:
     recorded(log, rank)
     for text in texts:
         program = ppcc.Program.from_json(text)
-        count = max(pipe.num_stages for pipe in program.pipes)
-        wanted, _ = reference(count, program.num_microbatches)
-        modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
         log.clear()
-        runtime = Runtime(program, mine, loss_fn=loss_fn)
-        batch, target = make_batch(program.num_microbatches)
-        runtime.step(batch, target=target)
-        for stage, module in mine.items():
-            assert_same_gradients(module, wanted[stage], f"{program.name}, rank {rank}, stage {stage}")
+        check_step(rank, program)
         assert len(log) > 1
         logs: list[Any] = [None] * program.num_ranks
         dist.all_gather_object(logs, dict(log))
@@ -164,9 +156,7 @@ def run_tracked(process: int, texts: list[str]) -> None:
     for text in texts:
         program = ppcc.Program.from_json(text)
         rank, options = process % program.num_ranks, {}
-        count = max(pipe.num_stages for pipe in program.pipes)
-        modules: Any = make_stages(count, Tracked)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+        mine = own_stages(program, rank, Tracked)
         batch, target = make_batch(program.num_microbatches)
         if is_sharded(program):
             options["group"], copies = make_pipeline_groups(process)

@@ -13,7 +13,7 @@ from ppcc.torch._layers import Move
 from torch import nn
 
 from . import spawn
-from .models import WIDTH, Plain, loss_fn, make_batch
+from .models import WIDTH, Plain, loss_fn, make_batch, train_alone
 from .sleeping import RankSleeper, Seconds, Sleeper
 from .where import DEVICE
 
@@ -142,10 +142,7 @@ def run_moved(rank: int, text: str) -> None:
     whole = torch.optim.AdamW(nn.Sequential(*layers).parameters(), lr=1e-2)
     for _ in range(17):
         whole.zero_grad()
-        for x, y in zip(batch.chunk(M), target.chunk(M), strict=True):
-            for one in layers:
-                x = one(x)
-            (loss_fn(x, y) / M).backward()
+        train_alone(layers, batch, target, M)
         whole.step()
     for number, moved in zip(layout[rank], stage, strict=True):
         torch.testing.assert_close(moved.weight, layers[number].weight, rtol=0, atol=1e-10)

@@ -11,7 +11,7 @@ import torch
 from ppcc.torch import Runtime
 
 from . import spawn
-from .models import TOLERANCE, Block, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .models import TOLERANCE, Block, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, own_stages, reference
 
 NEWCOMER = """
 // Breadth first over two chunks, the backward split, W after each pair of I.
@@ -78,8 +78,7 @@ def run_one(rank: int, program: ppcc.Program, activations: int) -> None:
     slices = program.pipes[0].slices
     sequences, length = program.num_microbatches // slices, slices if slices > 1 else 3
     wanted, losses = reference(count, sequences, length=length)
-    modules = make_stages(count)
-    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+    mine = own_stages(program, rank)
     runtime = Runtime(program, mine, loss_fn=loss_fn)
     batch, target = make_batch(sequences, length=length)
     result = runtime.step(batch, target=target)

@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import spawn
-from .models import assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .models import assert_same_gradients, loss_fn, make_batch, own_stages, reference
 from .where import DEVICE
 
 
@@ -146,8 +146,7 @@ def run_ordered(rank: int, texts: list[str], broken: bool) -> None:
         program = ppcc.Program.from_json(text)
         count = program.pipes[0].num_stages
         wanted, _ = reference(count, program.num_microbatches)
-        modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+        mine = own_stages(program, rank)
         kept.clear()
         step(program, mine, ordered)
         for stage, module in mine.items():
@@ -174,8 +173,7 @@ def run_offloaded(rank: int, text: str, broken: bool) -> None:
     program = ppcc.Program.from_json(text)
     count = program.pipes[0].num_stages
     wanted, _ = reference(count, program.num_microbatches)
-    modules = make_stages(count)
-    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+    mine = own_stages(program, rank)
     ordered = Ordered()
     step(program, mine, ordered)
     for stage, module in mine.items():

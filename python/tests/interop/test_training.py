@@ -14,7 +14,7 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
 from . import spawn
-from .models import TOLERANCE, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, reference
+from .models import TOLERANCE, Plain, assert_same_gradients, loss_fn, make_batch, make_stages, own_stages, reference, train_alone
 
 MAX_NORM = 0.5
 FINALIZES = hasattr(torch.distributed.fsdp.FSDPModule, "finalize_backward")
@@ -37,8 +37,7 @@ def run_mesh(rank: int, texts: list[str], kind: str) -> None:
         wanted, _ = reference(count, times * program.num_microbatches)
         whole = torch.nn.utils.clip_grad_norm_([weight for stage in wanted for weight in stage.parameters()], MAX_NORM / 100)
         batch, target = (tensor.chunk(times)[copy % times] for tensor in make_batch(times * program.num_microbatches))
-        modules = make_stages(count)
-        mine = {stage: modules[stage] for _, stage in program.local_stages(here)}
+        mine = own_stages(program, here)
         for module in mine.values():
             if kind == "fsdp":
                 fully_shard(module, mesh=mesh["fsdp"])
@@ -97,14 +96,10 @@ def run_norm(rank: int, text: str, norm_type: float) -> None:
     wanted: Any = make_stages(count, Plain)
     wanted[-1].inner.weight = wanted[0].inner.weight
     batch, target = make_batch(program.num_microbatches)
-    for x, y in zip(batch.chunk(program.num_microbatches), target.chunk(program.num_microbatches), strict=True):
-        for stage in wanted:
-            x = stage(x)
-        (loss_fn(x, y) / program.num_microbatches).backward()
+    train_alone(wanted, batch, target, program.num_microbatches)
     weights = dict.fromkeys(weight for stage in wanted for weight in stage.parameters())
     whole = torch.nn.utils.clip_grad_norm_(weights, 0.01, norm_type)
-    modules = make_stages(count, Plain)
-    mine = {stage: modules[stage] for _, stage in program.local_stages(rank)}
+    mine = own_stages(program, rank, Plain)
     runtime = Runtime(program, mine, loss_fn=loss_fn, tied=[{0: "inner.weight", -1: "inner.weight"}])
     runtime.step(batch, target=target)
     assert abs(float(runtime.clip_grad_norm_(0.01, norm_type) - whole)) <= TOLERANCE

@@ -25,7 +25,7 @@ from ppcc.torch._tune import RuntimeJob
 from torch import Tensor, nn
 
 from . import spawn
-from .models import ROWS, WIDTH, Plain, loss_fn, make_batch, make_stages
+from .models import ROWS, WIDTH, Plain, loss_fn, make_batch, make_stages, train_alone
 from .sleeping import Seconds, Sleeper
 from .where import DEVICE
 
@@ -44,10 +44,7 @@ def assert_trains(runtime: Runtime) -> None:
     pipe = runtime.program.pipes[0]
     batch, target = make_batch(M)
     wanted = [Sleeper(stage, WIDTH, (0, 0, 0)) for stage in range(pipe.num_stages)]
-    for x, y in zip(batch.chunk(M), target.chunk(M), strict=True):
-        for stage in wanted:
-            x = stage(x)
-        (loss_fn(x, y) / M).backward()
+    train_alone(wanted, batch, target, M)
     runtime.step(batch, target=target)
     for number, module in runtime.stages.items():
         weight, same = module.weight, wanted[number].weight
@@ -176,10 +173,7 @@ def run_recomputed(rank: int, program: ppcc.Program, folder: str) -> None:
     assert all(float(module.forwards) == 0 for module in modules[rank])
     wanted = copy.deepcopy(modules)
     runtime.step(batch, target=target)
-    for x, y in zip(batch.chunk(M), target.chunk(M), strict=True):
-        for stage in wanted:
-            x = stage(x)
-        (loss_fn(x, y) / M).backward()
+    train_alone(wanted, batch, target, M)
     for mine, same in zip(modules[rank], wanted[rank], strict=True):
         torch.testing.assert_close(mine.weight.grad, same.weight.grad, rtol=0, atol=1e-12)
         mine.weight.grad = None

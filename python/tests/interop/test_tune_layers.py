@@ -22,7 +22,7 @@ from ppcc.torch._tuning import Steps
 from torch import Tensor, nn
 
 from . import spawn
-from .models import WIDTH, loss_fn, make_batch
+from .models import WIDTH, loss_fn, make_batch, train_alone
 from .sleeping import Seconds, Sleeper
 from .where import DEVICE
 
@@ -69,10 +69,7 @@ def assert_odd(layer: Any, number: int) -> None:
 def assert_trains(runtime: Runtime, layout: Layout, lists: Callable[[nn.Module], Any], wanted: Sequence[nn.Module], microbatches: int = M) -> None:
     """A step has the gradients of the model without a pipeline."""
     batch, target = make_batch(microbatches)
-    for x, y in zip(batch.chunk(microbatches), target.chunk(microbatches), strict=True):
-        for layer in wanted:
-            x = layer(x)
-        (loss_fn(x, y) / microbatches).backward()
+    train_alone(wanted, batch, target, microbatches)
     runtime.step(batch, target=target)
     for stage, module in runtime.stages.items():
         own = list(lists(module))

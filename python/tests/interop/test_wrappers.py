@@ -35,7 +35,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from . import spawn
-from .models import TOLERANCE, batch_of_rank, loss_fn, make_pipeline_groups
+from .models import TOLERANCE, batch_of_rank, loss_fn, make_pipeline_groups, train_alone
 
 FULL_MATRIX = bool(os.environ.get("PPCC_LONG"))
 WIDTH = 6
@@ -325,10 +325,7 @@ def expected(case: Case, rank: int, program: ppcc.Program, parallelism: Parallel
     count = program.pipes[0].num_stages
     stages = make_stages(case, count, parallelism, set() if case.shares else set(range(count)))
     batch, target = batch_of_rank(rank, program.num_microbatches)
-    for x, y in zip(batch.tensor_split(program.num_microbatches), target.tensor_split(program.num_microbatches), strict=True):
-        for number, stage in enumerate(stages):
-            x = stage(x if number == 0 else x)
-        (loss_fn(x, y) / program.num_microbatches).backward()
+    train_alone(stages, batch, target, program.num_microbatches)
     found = list(map(gradients, stages))
     for of_stage in found if case.shares else ():
         for name, gradient in sorted(of_stage.items()):
@@ -528,10 +525,7 @@ def run_dtensors(rank: int, texts: list[str]) -> None:
 
     for program in map(ppcc.Program.from_json, texts):
         stages = plain(program.pipes[0].num_stages)
-        for x, y in zip(batch.chunk(4), target.chunk(4), strict=True):
-            for stage in stages:
-                x = stage(x)
-            (loss_fn(x, y) / 4).backward()
+        train_alone(stages, batch, target, 4)
         for gives in (Shard(0), Shard(1), Replicate(), Partial(), None):
             for number, module in step(program, gives).items():
                 found, wanted = gradients(module), gradients(stages[number])
