@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Protocol
 
 import torch
 import torch.distributed as dist
@@ -56,7 +55,7 @@ class Channels:
         self._rank = rank
         self._groups = groups
         self._device = device
-        self._outboxes: dict[int, Outbox] = {}
+        self._outboxes: dict[int, _HostOutbox | _DeviceOutbox] = {}
         self._edge_groups: dict[tuple[int, int], dist.ProcessGroup] = {}
         self.batched = False
         self.host_waits = program.num_ranks > 1 and groups.backend(device) == "gloo"
@@ -109,7 +108,7 @@ class Channels:
         assert work is not None
         return work
 
-    def outbox(self, peer: int) -> Outbox:
+    def outbox(self, peer: int) -> _HostOutbox | _DeviceOutbox:
         """The outbox of a peer."""
         if peer not in self._outboxes:
             self._outboxes[peer] = _HostOutbox(peer, self) if self.host_waits else _DeviceOutbox()
@@ -121,17 +120,9 @@ class Channels:
             outbox.finish()
 
 
-class Outbox(Protocol):
-    """Keeps the messages to a peer until each has been sent, in order."""
-
-    def put(self, message: Message) -> None: ...
-
-    def finish(self) -> None:
-        """Waits until all have been sent."""
-
-
 class _DeviceOutbox:
-    """For devices with streams: put() drops messages that have been sent; only streams wait."""
+    """Keeps the messages to a peer until each has been sent, in order. For devices with streams: put() drops those that have been sent;
+    only streams wait."""
 
     def __init__(self) -> None:
         self._in_flight: deque[Message] = deque()
@@ -142,12 +133,13 @@ class _DeviceOutbox:
         self._in_flight.append(message)
 
     def finish(self) -> None:
+        """Waits until all have been sent."""
         while self._in_flight:
             self._in_flight.popleft().wait()
 
 
 class _HostOutbox:
-    """For gloo, which cannot report whether a send has ended: a thread waits for it."""
+    """The same for gloo, which cannot report whether a send has ended: a thread waits for it."""
 
     def __init__(self, peer: int, owner: object) -> None:
         """The thread ends with `owner`, or with the process."""

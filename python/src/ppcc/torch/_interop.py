@@ -120,5 +120,5 @@ def _check_first_graph(stage: Any, label: str, has_split_backward: bool) -> None
 def check_torch_split(stage: Any, seen: ForwardRecord, outputs: Sequence[Tensor], sources: Sequence[Any]) -> None:
     """Raises UsageError if PyTorch cannot split the backward of a forward of a stage into I and W."""
     weights, label = list(stage.submod.parameters()), f"stage {stage.stage_index}"
-    check_torch_graph(seen, outputs, sources, weights, label)
+    check_torch_graph(seen, outputs, sources, label)
     check_leaves(outputs, sources, weights, label, starts_backward=not stage.is_last)

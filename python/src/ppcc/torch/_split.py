@@ -141,10 +141,10 @@ def needs_whole_backward(node: Node) -> str:
 
 
 def find_split_nodes(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> list[Node]:
-    """The nodes that W calls by itself."""
+    """The nodes on the way to an input from which another way leads to no input; W calls those by themselves that do not run whole."""
     sources = [tensor for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad]
     roots = [get_gradient_edge(tensor).node for tensor in outputs if tensor.requires_grad]
-    return [node for node in _find_paths(roots, sources)[1] if not runs_whole(node)]
+    return _find_paths(roots, sources)[1]
 
 
 def _run_whole(roots: Edges, label: str, reason: str, defers_all: bool) -> Callable[[], None]:

@@ -14,6 +14,7 @@ load_torch_runtime uses:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from torch.autograd.graph import Node, get_gradient_edge
 from torch.overrides import TorchFunctionMode
 
 from ._errors import UsageError
-from ._split import find_split_nodes, is_compiled, needs_whole_backward, whole_backward_message
+from ._split import find_split_nodes, is_compiled, needs_whole_backward, runs_whole, whole_backward_message
 
 USE_FULL_BACKWARD = "use a schedule that has B in the place of I and W"
 UNWRAP = "give the module inside of it, and groups={'data_parallel': GROUP}, over which the Runtime averages"
@@ -150,7 +151,7 @@ def check_graph(outputs: Sequence[Tensor], inputs: Sequence[Any], label: str, *,
     for node in _topological_order([tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]) if defers_all else ():
         if reason := needs_whole_backward(node) or ("a backward inside of an autograd function" if _runs_nested_backward(node) else ""):
             raise UsageError(whole_backward_message(label, reason))
-    for node in find_split_nodes(outputs, inputs):
+    for node in itertools.filterfalse(runs_whole, find_split_nodes(outputs, inputs)):
         if not all(_is_from(hook, "torch.") for hook in _registered(node.register_hook)):
             raise UsageError(
                 f"{label} has a hook on the node {node.name()}, which W would not call: put it on a tensor (Tensor.register_hook), or "
@@ -167,9 +168,7 @@ def check_trains(outputs: Sequence[Tensor], module: nn.Module, label: str) -> No
         )
 
 
-def check_torch_graph(
-    record: ForwardRecord, outputs: Sequence[Tensor], inputs: Sequence[Any], weights: Sequence[nn.Parameter], label: str
-) -> None:
+def check_torch_graph(record: ForwardRecord, outputs: Sequence[Tensor], inputs: Sequence[Any], label: str) -> None:
     """Raises UsageError if PyTorch cannot split the graph of a forward into I and W."""
     nodes = _topological_order([tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None])
     if any(map(is_compiled, nodes)):
@@ -179,7 +178,7 @@ def check_torch_graph(
             f"{label} runs a backward inside of an autograd function, which PyTorch's I and W would run again for each weight: use "
             f"torch.utils.checkpoint with use_reentrant=False, train with Runtime, or {USE_FULL_BACKWARD}"
         )
-    for node in _split_nodes(nodes, inputs, weights):
+    for node in find_split_nodes(outputs, inputs):
         if node in record.hooked or not all(_is_from(hook, "torch.") for hook in _hooks(node)):
             raise UsageError(
                 f"{label} has a hook on the result of {node.name().removesuffix('Backward0')}, from which W starts, so it would run twice: put "
@@ -243,22 +242,6 @@ def _runs_nested_backward(node: Node) -> bool:
     code = getattr(function.backward, "__code__", None)
     names = set() if code is None else set(code.co_names)
     return "checkpoint" in function.__name__.lower() or {"backward", "enable_grad"} <= names
-
-
-def _split_nodes(nodes: Sequence[Node], inputs: Sequence[Any], weights: Sequence[nn.Parameter]) -> list[Node]:
-    """The split nodes: where the path of a weight's gradient leaves that of the inputs."""
-    reaches_input = {_leaf(tensor) for tensor in inputs if isinstance(tensor, Tensor) and tensor.requires_grad}
-    reaches_weight = {_leaf(weight) for weight in weights if weight.requires_grad}
-    starts = []
-    for node in nodes:
-        following = [next_node for next_node, _ in node.next_functions if next_node is not None]
-        if not reaches_input.isdisjoint(following):
-            reaches_input.add(node)
-        if not reaches_weight.isdisjoint(following):
-            reaches_weight.add(node)
-        if node in reaches_input and any(other in reaches_weight and other not in reaches_input for other in following):
-            starts.append(node)
-    return starts
 
 
 def _leaf(tensor: Tensor) -> Node:
