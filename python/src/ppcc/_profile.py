@@ -24,6 +24,7 @@ MAX_STAGES = 65534
 MAX_TIME = 10**9  # Microseconds.
 MAX_NUMBER = 10**18
 UNITS = {"us": 1, "ms": 1_000, "s": 1_000_000}
+ACTION = "^([0-9]+)([A-Z]+)[0-9]+$"
 MESSAGE = re.compile(r"([0-9]+)(SEND|RECV)_([A-Z]+)([0-9]+)(?:[<>]([0-9]+))?")
 
 Times = dict[int, list[Decimal]]
@@ -69,25 +70,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("traces", metavar="TRACE", nargs="+", help="traces in Chrome's JSON, one or more a rank; .gz is unpacked")
     result.add_argument("-o", "--output", metavar="FILE", default="-", help="the output; - is standard output (default)")
-    result.add_argument(
-        "--match",
-        metavar="REGEX",
-        default="^([0-9]+)([A-Z]+)[0-9]+$",
-        help="events whose names hold this regular expression of Python; by default such as 3F12",
-    )
-    result.add_argument(
-        "--groups",
-        metavar="NAME,...",
-        default="stage,kind",
-        help="what the groups of the expression are, in order: stage, kind, or anything else to pass over (default: stage,kind)",
-    )
-    result.add_argument(
-        "--kind",
-        metavar="NAME=MNEMONIC",
-        action="append",
-        default=[],
-        help="the action that a name of the kind stands for: Forward=F",
-    )
+    add_names(result, ACTION, "stage,kind")
     result.add_argument("--unit", choices=UNITS, default="ms", help="the unit of time of the costs (default: ms)")
     result.add_argument(
         "--emit",
@@ -96,6 +79,16 @@ def parser() -> argparse.ArgumentParser:
         help="costs, for `ppcc --costs` (default), or model, a model and a cluster in the language",
     )
     return result
+
+
+def add_names(result: argparse.ArgumentParser, match: str, groups: str) -> None:
+    """Adds the options for how events name actions, with these defaults."""
+    help = "events whose names hold this regular expression of Python; by default such as 3F12"
+    result.add_argument("--match", metavar="REGEX", default=match, help=help)
+    help = f"what the groups of the expression are, in order: stage, kind, or anything else to pass over (default: {groups})"
+    result.add_argument("--groups", metavar="NAME,...", default=groups, help=help)
+    help = "the action that a name of the kind stands for: Forward=F"
+    result.add_argument("--kind", metavar="NAME=MNEMONIC", action="append", default=[], help=help)
 
 
 def events_of(path: str) -> Iterator[Event]:
@@ -139,19 +132,19 @@ def microseconds(value: Any) -> Decimal | None:
 class Profile:
     """The times of actions and of messages, by stage."""
 
-    def __init__(self, options: argparse.Namespace, match: re.Pattern[str], mnemonics: dict[str, str]):
-        groups = {name: number for number, name in enumerate(options.groups.split(","), 1)}
+    def __init__(self, match: re.Pattern[str], names: list[str], mnemonics: dict[str, str], unit: str = "ms", *, has_jitter: bool = False):
+        """`names` are those of the groups of `match`."""
+        groups = {name: number for number, name in enumerate(names, 1)}
         self.match, self.mnemonics = match, mnemonics
         self.kind_group, self.stage_group = groups["kind"], groups.get("stage")
-        self.unit, self.unit_name = UNITS[options.unit], options.unit
+        self.unit, self.unit_name = UNITS[unit], unit
         self.times: dict[str, Times] = defaultdict(lambda: defaultdict(list))
         self.messages: dict[tuple[str, int, int, int], Message] = defaultdict(lambda: Message([], []))
         self.memory: dict[str, dict[int, int]] = {}
         """In bytes, by stage: what each of some kinds takes, and `static`. Traces have none."""
-        self.digits: int | None = None
-        """To so many significant digits times are rounded."""
-        self.has_jitter = False
-        """Whether costs are means, with how much times differ from them, rather than medians."""
+        self.has_jitter = has_jitter
+        """Whether costs are means, with how much times differ from them, rather than medians. They then have four digits: figures of runs,
+        such as why a bound holds, are short."""
         self.limit: float | None = None
 
     def add(self, event: Event) -> None:
@@ -243,7 +236,7 @@ class Profile:
 
     def _text(self, time: Decimal) -> str:
         """In the unit of the costs, which have nine decimals."""
-        text = f"{time if self.digits is None else Decimal(f'{time:.{self.digits - 1}e}'):.9f}"
+        text = f"{Decimal(f'{time:.3e}') if self.has_jitter else time:.9f}"
         return text.rstrip("0").rstrip(".")
 
     def kinds(self) -> list[str]:
@@ -306,11 +299,8 @@ def _by_stage(values: list[Any]) -> str:
 
 
 def new_profile() -> Profile:
-    """A profile for events named as actions are, in milliseconds, with jitter and four digits: figures of runs, such as why a bound holds, then are short."""
-    options = parser().parse_args(["-"])
-    profile = Profile(options, re.compile(options.match), {})
-    profile.digits, profile.has_jitter = 4, True
-    return profile
+    """A profile for events named as actions are, in milliseconds, with jitter."""
+    return Profile(re.compile(ACTION), ["stage", "kind"], {}, has_jitter=True)
 
 
 def write(output: str, inputs: list[str], text: str) -> None:
@@ -343,7 +333,7 @@ def main(arguments: list[str] | None = None) -> int:
     mnemonics = dict(pair.rpartition("=")[::2] for pair in options.kind)
     if "" in mnemonics or "" in mnemonics.values():
         usage.error("--kind: expected NAME=MNEMONIC")
-    profile = Profile(options, match, mnemonics)
+    profile = Profile(match, groups, mnemonics, options.unit)
     wrong = []
     for path in options.traces:
         try:

@@ -25,8 +25,7 @@ from statistics import median
 from ._choose import COMPUTES, MAX_LIMIT, Choice, Chooser, TunedOrder, without_costs
 from ._compiler import load, version
 from ._diagnostics import Error
-from ._profile import Event, Profile, TraceError, events_of
-from ._profile import parser as profile_parser
+from ._profile import Event, Profile, TraceError, add_names, events_of
 from ._program import Program
 from ._table import text_table
 
@@ -116,19 +115,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--page", metavar="FILE.html", help="write the simulated run of the best order")
     result.add_argument("--effort", type=int, default=20, help="how many millions of actions each search may simulate (default: 20)")
     result.add_argument("--transport", metavar="NAME,...", help="the transports under which no rank may hang (default: those of the order that ran)")
-    result.add_argument(
-        "--match",
-        metavar="REGEX",
-        default="^([0-9]+)([A-Z]+)([0-9]+)$",
-        help="events whose names hold this regular expression of Python; by default such as 3F12",
-    )
-    result.add_argument(
-        "--groups",
-        metavar="NAME,...",
-        default="stage,kind,microbatch",
-        help="what the groups of the expression are, in order (default: stage,kind,microbatch)",
-    )
-    result.add_argument("--kind", metavar="NAME=MNEMONIC", action="append", default=[], help="the action that a name of the kind stands for: Forward=F")
+    add_names(result, "^([0-9]+)([A-Z]+)([0-9]+)$", "stage,kind,microbatch")
     result.add_argument("--version", action="store_true", help="print the version")
     return result
 
@@ -163,9 +150,7 @@ def read_traces(
         raise ValueError(f"--match: `{match}`: {error}") from None
     if pattern.groups < len(names):
         raise ValueError(f"--groups: `{match}` has {pattern.groups} groups")
-    options = profile_parser().parse_args(["-", "--groups", groups])
-    profile = Profile(options, pattern, dict(kinds or {}))
-    profile.digits, profile.has_jitter = 4, True
+    profile = Profile(pattern, names, dict(kinds or {}), has_jitter=True)
     files = {path: list(events_of(path)) for path in paths}
     if any(event.category == GPU and pattern.search(event.name) for events in files.values() for event in events):
         files = {path: [event for event in events if event.category == GPU] for path, events in files.items()}
