@@ -29,9 +29,8 @@ class GradSync:
         self._waiting = set(range(len(chunks)))
 
     def disable_grad_sync(self) -> None:
-        for number, make in enumerate(self._makers):
-            self._entered[number] = make()
-            self._entered[number].__enter__()
+        for number in range(len(self._makers)):
+            self._hold(number)
 
     def finish(self) -> None:
         """Finishes reductions at the end of the step."""
@@ -50,8 +49,7 @@ class GradSync:
             if chunk not in self._by_action:
                 self.reduce(chunk)
         elif not self._own and self._waiting:  # The others have still to be held back.
-            self._entered[number] = self._makers[number]()
-            self._entered[number].__enter__()
+            self._hold(number)
 
     def reduce(self, chunk: int) -> None:
         """Runs REDUCE_GRAD."""
@@ -62,8 +60,11 @@ class GradSync:
         self._enable_grad_sync(number)
         self._reduce[chunk](self._chunks[chunk].parameters())
         if not self._own and self._waiting and was_held:
-            self._entered[number] = self._makers[number]()
-            self._entered[number].__enter__()
+            self._hold(number)
+
+    def _hold(self, number: int) -> None:
+        self._entered[number] = self._makers[number]()
+        self._entered[number].__enter__()
 
     def _enable_grad_sync(self, number: int) -> None:
         if number in self._entered:

@@ -180,20 +180,14 @@ class Step(Executor):
         """The hooks of Megatron's DistributedDataParallel are to see each weight of the last gradient once, in W."""
         return self.plan.last_gradient[self.plan.chunk(action)] == (action.stage, action.microbatch)
 
-    def _reduce(self, action: Action) -> None:
-        self._sync.reduce(self.plan.chunk(action))
-
-    def _nothing(self, action: Action) -> None:
-        pass
-
 
 Step.functions = {
     "F": Step._forward,
     "B": Step._backward,
     "I": Step._backward_input,
     "W": Step._backward_weight,
-    "REDUCE_GRAD": Step._reduce,
-    **dict.fromkeys(AT_END, Step._nothing),
+    "REDUCE_GRAD": lambda step, action: step._sync.reduce(step.plan.chunk(action)),
+    **dict.fromkeys(AT_END, lambda step, action: None),
 }
 
 
