@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import ppcc
@@ -235,6 +236,9 @@ def test_step_must_be_a_barrier() -> None:
     refused("ranks have STEP [0, 1] times", lambda: check_step_is_barrier(replace(program, actions=[without, program.actions[1]])))
 
 
-def test_pytorch_must_start_a_backward_from_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_pytorch_is_the_promised_one_which_ci_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[3]
+    (promised,) = re.findall(r'"torch>=([0-9.]+)"', (root / "pyproject.toml").read_text())
+    assert f"oldestTorch={promised}.0 " in (root / ".ci" / "run").read_text()
     monkeypatch.setattr(torch, "__version__", "2.8.0+cpu")
-    refused("training needs PyTorch 2.9 or newer, and this is 2.8.0+cpu", lambda: Runtime(alone(), {0: nn.Linear(2, 2)}, loss_fn=loss_fn))
+    refused(f"training needs PyTorch {promised} or newer, and this is 2.8.0+cpu", lambda: Runtime(alone(), {0: nn.Linear(2, 2)}, loss_fn=loss_fn))
