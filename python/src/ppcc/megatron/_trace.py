@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +12,8 @@ from megatron.core.enums import ModelType
 from megatron.core.pipeline_parallel import schedules
 from megatron.core.pipeline_parallel.p2p_communication import P2PCommunicator
 from torch import Tensor, nn
+
+from ..torch._check import replaced
 
 
 def trace(function: Callable[..., Any], config: Any, microbatches: int) -> list[str]:
@@ -63,7 +64,14 @@ class _Rank(P2PCommunicator):  # type: ignore[misc]
         self.made: dict[int, tuple[Tensor, str]] = {}
 
     def trace(self, function: Callable[..., Any], microbatches: int) -> str:
-        with self._in_megatron():
+        own = {
+            "forward_step": self._forward,
+            "backward_step": self._backward,
+            "is_pp_first_stage": lambda group: group.rank() == 0,
+            "is_pp_last_stage": lambda group: group.rank() == group.size() - 1,
+            "torch": _Torch(),
+        }
+        with replaced(schedules, own):
             function(
                 forward_step_func=None,
                 data_iterator=[iter([])] * len(self.chunks),
@@ -126,23 +134,6 @@ class _Rank(P2PCommunicator):  # type: ignore[misc]
         self.cells += [messages] if self.config.batch_p2p_comm and messages else [[message] for message in messages]
         handles = {name: _Handle() for name in order if posted[name] is not None}
         return posted["recv_prev"], posted["recv_next"], None if wait_on_reqs else handles
-
-    @contextmanager
-    def _in_megatron(self) -> Iterator[None]:
-        """Replaces the functions with which Megatron computes."""
-        own = {
-            "forward_step": self._forward,
-            "backward_step": self._backward,
-            "is_pp_first_stage": lambda group: group.rank() == 0,
-            "is_pp_last_stage": lambda group: group.rank() == group.size() - 1,
-            "torch": _Torch(),
-        }
-        before = {name: getattr(schedules, name) for name in own}
-        vars(schedules).update(own)
-        try:
-            yield
-        finally:
-            vars(schedules).update(before)
 
 
 class _Torch:

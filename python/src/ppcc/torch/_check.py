@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -202,6 +203,8 @@ class _Stage:
 
     def __init__(self, index: int, count: int) -> None:
         self.stage_index, self.is_first, self.is_last = index, index == 0, index == count - 1
+        self.get_fwd_recv_ops, self.get_bwd_send_ops = (partial(self._message, self.is_first, op) for op in ("RECV_F", "SEND_B"))
+        self.get_fwd_send_ops, self.get_bwd_recv_ops = (partial(self._message, self.is_last, op) for op in ("SEND_F", "RECV_B"))
         self.cells: list[str] = []
 
     def post(self, messages: list[str], **_: Any) -> list[Any]:
@@ -209,17 +212,8 @@ class _Stage:
             self.cells.append(messages[0] if len(messages) == 1 else f"batch[{';'.join(messages)}]")
         return []
 
-    def get_fwd_recv_ops(self, microbatch: int) -> list[str]:
-        return [] if self.is_first else [f"{self.stage_index}RECV_F{microbatch}"]
-
-    def get_fwd_send_ops(self, microbatch: int) -> list[str]:
-        return [] if self.is_last else [f"{self.stage_index}SEND_F{microbatch}"]
-
-    def get_bwd_recv_ops(self, microbatch: int) -> list[str]:
-        return [] if self.is_last else [f"{self.stage_index}RECV_B{microbatch}"]
-
-    def get_bwd_send_ops(self, microbatch: int) -> list[str]:
-        return [] if self.is_first else [f"{self.stage_index}SEND_B{microbatch}"]
+    def _message(self, is_end: bool, op: str, microbatch: int) -> list[str]:
+        return [] if is_end else [f"{self.stage_index}{op}{microbatch}"]
 
     def forward_one_chunk(self, microbatch: int, *given: Any, **options: Any) -> None:
         self.cells.append(f"{self.stage_index}F{microbatch}")
@@ -235,7 +229,7 @@ _replacement = threading.Lock()
 
 
 @contextmanager
-def replaced(module: ModuleType, own: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
+def replaced(module: ModuleType, own: Mapping[str, Any]) -> Iterator[None]:
     """A context in which functions of a module are others; one thread at a time."""
     with _replacement:
         before = {name: getattr(module, name) for name in own if hasattr(module, name)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import NamedTuple
 
 import torch
 
@@ -69,10 +68,8 @@ class Drift:
         return "\n".join([f"{text}. The bound is {self.bound:.4g} ms: {self.why}", *self.remarks])
 
 
-class _Found(NamedTuple):
-    drift: Drift | None
-    text: str | None
-    """The JSON of the program to run."""
+_Found = tuple[Drift | None, str | None]
+"""The drift, and the JSON of the program to run."""
 
 
 class Retuner:
@@ -244,19 +241,19 @@ class Retuner:
             self._before, self._first = (profile, now), (profile, self._layout)
             if self._limit is None:
                 self._limit = chooser.peak_memory(program)
-            return _Found(None, None)
+            return None, None
         (costs, before) = self._before
         old, new = _work(costs, program), _work(profile, program)
         work = tuple(after / one if one else 1.0 for after, one in zip(new, old, strict=True))
         if max(abs(one - 1) for one in work) < self._min_drift:
-            return _Found(None, None)
+            return None, None
         self._before = profile, now
         self._slower = [before * (after if abs(after - 1) >= self._min_drift else 1.0) for before, after in zip(self._slower, work, strict=True)]
         assert self._limit is not None
         try:
             return self._choose(chooser, program, static, self._limit, Drift(self._steps, work, before, now, "given", now, 0.0, "", None, applied=False))
         except _diagnostics.Error as error:  # Training goes on.
-            return _Found(Drift(self._steps, work, before, now, "given", now, 0.0, str(error), None, applied=False), None)
+            return Drift(self._steps, work, before, now, "given", now, 0.0, str(error), None, applied=False), None
 
     def _choose(self, chooser: Chooser, program: Program, static: Mapping[int, Sequence[int]], limit: float, drift: Drift) -> _Found:
         choice = chooser.choose({"given": program}, limit, 0.0, self._min_gain)
@@ -268,7 +265,7 @@ class Retuner:
             layout, best = moved
             drift = replace(drift, order="synthesized", predicted=best.makespan, bound=best.bound, why=best.why, layout=layout)
             text = chooser.compile(best.text).json
-        return _Found(drift, text)
+        return drift, text
 
     def _find_layout(self, program: Program, static: Mapping[int, Sequence[int]], limit: float, slowest: float) -> tuple[Layout, SynthesisResult] | None:
         """Another layout, and its order, if its step is predicted to be shorter than `slowest`."""
