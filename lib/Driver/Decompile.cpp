@@ -53,8 +53,7 @@ int ppcc::runDecompile(const Invocation &call) {
   options.request.passes.passes = "verify"; // What is computed.
   std::string name;
   OptionParser parser(call, "ppcc decompile");
-  parser.positional("INPUT", options.request.input,
-                    "A list of actions, CSV or JSON, or a schedule", true);
+  addInput(parser, options, "A list of actions, CSV or JSON, or a schedule");
   parser.value("--name", "NAME", name,
                "The name of the schedule; that of the program by default");
   addOutput(parser, options.output);
