@@ -10,8 +10,7 @@ from selenium.webdriver.common.actions.action_builder import ActionBuilder
 
 
 @contextlib.contextmanager
-def page(path, width=1400, height=900, fetches=False):
-    """Opens a file, and at the end demands that the console stayed empty and that nothing was fetched; or an address, which may."""
+def chromium(width=1400, height=900):
     options = Options()
     options.binary_location = shutil.which("chromium")
     for flag in ["headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", f"window-size={width},{height}"]:
@@ -20,15 +19,27 @@ def page(path, width=1400, height=900, fetches=False):
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     try:
         driver.set_script_timeout(120)
-        driver.get(path if fetches else Path(path).resolve().as_uri())
-        driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         yield driver
-        log = driver.get_log("browser")
-        assert not log, f"the console of {path}: {log}"
-        fetched = driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
-        assert fetches or not fetched, f"{path} fetched {fetched}"
     finally:
         driver.quit()
+
+
+@contextlib.contextmanager
+def opened(driver, path, fetches=False):
+    """Opens a file, and at the end demands that the console stayed empty and that nothing was fetched; or an address, which may."""
+    driver.get(path if fetches else Path(path).resolve().as_uri())
+    settle(driver)
+    yield
+    log = driver.get_log("browser")
+    assert not log, f"the console of {path}: {log}"
+    fetched = driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert fetches or not fetched, f"{path} fetched {fetched}"
+
+
+@contextlib.contextmanager
+def page(path, fetches=False):
+    with chromium() as driver, opened(driver, path, fetches):
+        yield driver
 
 
 def find(driver, cell, program=0):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks at a page in a browser. Usage: page.py TEST PAGE; the tests are the functions below."""
+"""Looks at pages in a browser. Usage: page.py TEST PAGE [TEST PAGE]...; the tests are the functions below."""
 import statistics
 import sys
 
@@ -351,9 +351,13 @@ def drag(driver):
 
 
 def main():
-    test, path = sys.argv[1:]
-    with browser.page(path) as driver:
-        globals()[test](driver)
+    with browser.chromium() as driver:
+        for test, path in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+            with browser.opened(driver, path):
+                print(test, flush=True)
+                globals()[test](driver)
+            browser.point(driver, (0, 0))  # Where the next page has nothing.
 
 
 if __name__ == "__main__":
