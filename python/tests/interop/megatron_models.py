@@ -14,7 +14,7 @@ from . import spawn
 spawn.preload("megatron.core.models.gpt.gpt_layer_specs", "ppcc.megatron")
 
 HIDDEN, LENGTH, WORDS, ROWS = 32, 8, 48, 2
-RATE, STEPS = 0.1, 3
+RATE, STEPS = 0.1, 2
 
 
 def initialize(pipeline: int) -> None:

@@ -9,6 +9,8 @@ import contextlib
 import importlib.util
 import multiprocessing
 import os
+import runpy
+import sys
 import tempfile
 import time
 import traceback
@@ -57,6 +59,19 @@ def as_launched() -> Iterator[None]:
         yield
     finally:
         dist.init_process_group, dist.destroy_process_group = before
+
+
+def run_script(script: Path, ranks: int, *arguments: str) -> str:
+    """What a script prints, rank by rank, that torchrun would start on these ranks."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(_run_script, ranks, folder, script, arguments)
+        return "".join(Path(folder, str(rank)).read_text() for rank in range(ranks))
+
+
+def _run_script(rank: int, folder: str, script: Path, arguments: tuple[str, ...]) -> None:
+    sys.argv = [str(script), *arguments]
+    with Path(folder, str(rank)).open("w") as file, contextlib.redirect_stdout(file), as_launched():
+        runpy.run_path(str(script), run_name="__main__")
 
 
 def _worker(rank: int, folder: str, ranks: int, function: Callable[..., None], args: tuple[Any, ...]) -> None:

@@ -1,12 +1,10 @@
-"""Runs the training scripts of examples/ as their users do."""
+"""Runs the training scripts of examples/: some as their users do, who start them with torchrun."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -39,21 +37,15 @@ def test_a_small_gpt_learns_from_slices() -> None:
     losses_of("gpt", *SMALL, "--schedule=seq1f1b", "--recompute")
 
 
-def train(rank: int, folder: str) -> None:
-    sys.argv = ["train.py", *SIZES, *SMALL, "--schedule=gpipe", "--tune"]
-    with Path(folder, f"output{rank}").open("w") as file, contextlib.redirect_stdout(file), spawn.as_launched():
-        runpy.run_path(str(EXAMPLES / "gpt" / "train.py"), run_name="__main__")
-
-
-def test_a_small_gpt_learns_while_it_tunes(tmp_path: Path) -> None:
-    spawn.run(train, 2, str(tmp_path))
-    losses_in("".join((tmp_path / f"output{rank}").read_text() for rank in range(2)))
+def test_a_small_gpt_learns_while_it_tunes() -> None:
+    losses_in(spawn.run_script(EXAMPLES / "gpt" / "train.py", 2, *SIZES, *SMALL, "--schedule=gpipe", "--tune"))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("megatron") is None, reason="NOT RUN because megatron-core is not installed")
 @pytest.mark.parametrize("options", [[], ["--schedule=zero_bubble_v", "--chunks=2"]])
 def test_a_small_gpt_of_megatron_learns(options: list[str]) -> None:
-    assert 5 < losses_of("megatron", *options)[0] < 6  # The logarithm of 256 is 5.5.
+    output = spawn.run_script(EXAMPLES / "megatron" / "train.py", 2, *SIZES, *options)
+    assert 5 < losses_in(output)[0] < 6  # The logarithm of 256 is 5.5.
 
 
 @pytest.mark.skipif(importlib.util.find_spec("deepspeed") is None, reason="NOT RUN because DeepSpeed is not installed")
