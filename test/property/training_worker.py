@@ -1,8 +1,10 @@
-"""A rank of the comparison `training`: training_worker.py RANK RANKS STORE. Reads a task a line, and says of each whether gradients, losses and
-activations are those of autograd without a pipeline."""
+"""The ranks of the comparison `training`: training_worker.py STORE SOCKET... has one for each, forked once PyTorch is imported. They read a task a
+line there, and say of each whether gradients, losses and activations are those of autograd without a pipeline."""
 
 import datetime
 import json
+import os
+import socket
 import sys
 import traceback
 
@@ -96,19 +98,34 @@ def run(rank, task):
             f"step {turn}: {result.peak_activations} activations, not {task['activations'][rank]}"
 
 
-def main():
-    rank, ranks, store = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+def work(rank, ranks, store, tasks, replies):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks,
                             timeout=datetime.timedelta(seconds=60))
-    print("ready", flush=True)
-    for line in sys.stdin:
+    print("ready", file=replies, flush=True)
+    for line in tasks:
         try:
             run(rank, json.loads(line))
-            print(json.dumps(None), flush=True)
+            print(json.dumps(None), file=replies, flush=True)
         except BaseException:
-            print(json.dumps(traceback.format_exc()[-3000:]), flush=True)
+            print(json.dumps(traceback.format_exc()[-3000:]), file=replies, flush=True)
             raise
+
+
+def main():
+    store, *sockets = sys.argv[1:]
+    peers = [socket.socket(fileno=int(number)) for number in sockets]
+    for rank, peer in enumerate(peers):
+        if not os.fork():
+            for other in peers:
+                if other is not peer:
+                    other.close()
+            work(rank, len(peers), store, peer.makefile("r"), peer.makefile("w"))
+            os._exit(0)
+    for peer in peers:
+        peer.close()
+    for _ in peers:
+        os.wait()
 
 
 main()

@@ -2,8 +2,11 @@
 Python package: `./dev interop` installs both."""
 
 import json
+import os
 import pathlib
 import queue
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,22 +26,26 @@ class Pool:
     def __init__(self, ranks):
         self.folder = tempfile.TemporaryDirectory()
         script = pathlib.Path(__file__).resolve().parent.parent / "training_worker.py"
-        self.workers = [subprocess.Popen([sys.executable, script, str(rank), str(ranks), f"{self.folder.name}/store"], text=True,
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                        for rank in range(ranks)]
+        pairs = [socket.socketpair() for _ in range(ranks)]
+        theirs = [peer.fileno() for _, peer in pairs]
+        self.parent = subprocess.Popen([sys.executable, script, f"{self.folder.name}/store", *map(str, theirs)], pass_fds=theirs,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       start_new_session=True)
+        self.workers = [own.makefile("w") for own, _ in pairs]
+        for _, peer in pairs:
+            peer.close()
         self.lines = [queue.Queue() for _ in self.workers]
-        for worker, lines in zip(self.workers, self.lines):
+        for (own, _), lines in zip(pairs, self.lines):
             threading.Thread(target=lambda stream, lines: [lines.put(line) for line in stream] + [lines.put("")],
-                             args=(worker.stdout, lines), daemon=True).start()
-            threading.Thread(target=lambda stream: [None for _ in stream], args=(worker.stderr,), daemon=True).start()
+                             args=(own.makefile("r"), lines), daemon=True).start()
         for lines in self.lines:  # Importing PyTorch takes long on a busy machine.
             expect(lines.get(timeout=10 * SECONDS).strip() == "ready", "PyTorch does not start")
 
     def run(self, task):
         """What each rank says: None, or what went wrong."""
         for worker in self.workers:
-            worker.stdin.write(json.dumps(task) + "\n")
-            worker.stdin.flush()
+            worker.write(json.dumps(task) + "\n")
+            worker.flush()
         reply = []
         for lines in self.lines:
             try:
@@ -49,9 +56,8 @@ class Pool:
         return reply
 
     def close(self):
-        for worker in self.workers:
-            worker.kill()
-            worker.wait()
+        os.killpg(self.parent.pid, signal.SIGKILL)
+        self.parent.wait()
 
 
 def compare(draw, tools, tally):
