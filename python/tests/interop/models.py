@@ -118,9 +118,11 @@ def assert_same_gradients(module: nn.Module, wanted: nn.Module, label: str) -> N
 
 
 def make_pipeline_groups(rank: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
-    """Of four processes: the pipeline of this one, and those with its stages in both pipelines."""
-    made: list[Any] = [dist.new_group(ranks) for ranks in ([0, 1], [2, 3], [0, 2], [1, 3])]
-    return made[rank // 2], made[2 + rank % 2]
+    """Of two or four processes: the pipeline of this one, and those with its stages in all pipelines."""
+    count = dist.get_world_size()
+    pipelines = [range(first, first + 2) for first in range(0, count, 2)]
+    made: list[Any] = [dist.new_group(list(ranks)) for ranks in [*pipelines, range(0, count, 2), range(1, count, 2)]]
+    return made[rank // 2], made[len(pipelines) + rank % 2]
 
 
 def batch_of_rank(rank: int, microbatches: int) -> tuple[Tensor, Tensor]:

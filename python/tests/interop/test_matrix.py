@@ -1,7 +1,7 @@
 """Every schedule of the library with every wrapper: gradients equal those of the model without a pipeline, or the stage is refused before
 anything of it has run. The table in docs/training-python.md says which; `PPCC_REWRITE=1` writes it anew.
 
-Four processes run all cells, one after another: two ranks of the pipeline, and two copies of it, or of each of its weights.
+Two processes, the ranks of the pipeline, run all cells of a wrapper, one after another; or four: two copies of it, or of each of its weights.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ class Wrapper:
     wrap: Callable[[Stage, DeviceMesh], nn.Module] = lambda stage, mesh: stage
     shares: bool = False
     """Gradients are averaged over copies of the pipeline."""
+    copies: int = 1
     tied: bool = False
     bf16: bool = False
     dtensors: bool = False
@@ -97,10 +98,10 @@ class Wrapper:
 
 WRAPPERS = {
     "plain": Wrapper(),
-    "DDP": Wrapper(wrap=lambda stage, mesh: DistributedDataParallel(stage, process_group=mesh.get_group()), shares=True),
-    "`fully_shard`": Wrapper(wrap=lambda stage, mesh: fully_shard(stage, mesh=mesh), shares=True),
-    "tensor parallel": Wrapper(wrap=parallel),
-    "DTensors between stages": Wrapper(wrap=lambda stage, mesh: parallel(stage, mesh, gives_dtensor=True), dtensors=True),
+    "DDP": Wrapper(wrap=lambda stage, mesh: DistributedDataParallel(stage, process_group=mesh.get_group()), shares=True, copies=2),
+    "`fully_shard`": Wrapper(wrap=lambda stage, mesh: fully_shard(stage, mesh=mesh), shares=True, copies=2),
+    "tensor parallel": Wrapper(wrap=parallel, copies=2),
+    "DTensors between stages": Wrapper(wrap=lambda stage, mesh: parallel(stage, mesh, gives_dtensor=True), dtensors=True, copies=2),
     "checkpoints": Wrapper(checkpointed),
     "compiled blocks": Wrapper(compiled),
     "bf16 autocast, GradScaler": Wrapper(in_bf16, bf16=True),
@@ -179,12 +180,13 @@ def run_cell(program: ppcc.Program, wrapper: Wrapper, mesh: DeviceMesh, label: s
     return ""
 
 
-def run_matrix(rank: int, texts: dict[str, str], path: str) -> None:
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("pp", "tp"))
+def run_matrix(rank: int, copies: int, texts: dict[str, str], path: str) -> None:
+    mesh = init_device_mesh("cpu", (2, copies), mesh_dim_names=("pp", "tp"))
     programs = [(name, ppcc.Program.from_json(text)) for name, text in texts.items()]
     # What is compiled for B first would donate saved tensors, so programs with I and W come first.
     programs.sort(key=lambda pair: not any(action.op == "W" for actions in pair[1].actions for action in actions))
-    cells = {name: {label: run_cell(program, wrapper, mesh, f"{name}, {label}") for label, wrapper in WRAPPERS.items()} for name, program in programs}
+    wrappers = {label: wrapper for label, wrapper in WRAPPERS.items() if wrapper.copies == copies}
+    cells = {name: {label: run_cell(program, wrapper, mesh, f"{name}, {label}") for label, wrapper in wrappers.items()} for name, program in programs}
     if rank == 0:
         Path(path).write_text(json.dumps(cells))
 
@@ -218,8 +220,10 @@ def table(cells: dict[str, dict[str, str]]) -> str:
 @pytest.mark.skipif(not hasattr(FSDPModule, "finalize_backward"), reason="fully_shard: it needs PyTorch 2.15")
 def test_every_schedule_with_every_wrapper(tmp_path: Path) -> None:
     texts = {info.name: ppcc.compile(info.name, P=2, M=4).json for info in ppcc.schedules() if "P" in info.parameters}
-    spawn.run(run_matrix, 4, texts, str(tmp_path / "cells"))
-    cells = json.loads((tmp_path / "cells").read_text())
+    for copies in (1, 2):
+        spawn.run(run_matrix, 2 * copies, copies, texts, str(tmp_path / str(copies)))
+    alone, copied = (json.loads((tmp_path / str(copies)).read_text()) for copies in (1, 2))
+    cells = {name: {**alone[name], **copied[name]} for name in texts}
     assert len(cells) == 24 and all(len(row) == len(WRAPPERS) for row in cells.values())
     page, made = PAGE.read_text(), table(cells)
     before = re.search(f"{re.escape(BEGIN)}.*{re.escape(END)}", page, re.DOTALL)

@@ -2,7 +2,7 @@
 anything of it has run.
 
 All of the matrix takes minutes: PPCC_LONG=1 asks for it. Without it each wrapper runs once with B, and once with I and W. One set of
-processes runs all of them, one after another.
+processes runs all of them, one after another; those that need copies of the pipeline have a set of their own.
 """
 
 from __future__ import annotations
@@ -285,6 +285,9 @@ CASES = {
     "one weight twice": Case(on(lambda s: setattr(s.second.up, "weight", s.first.down.weight)), torch_reason=("", "a second time")),
 }
 
+COPIED = ("ddp", "replicate", "fsdp1", "fully_shard")
+"""How the names of those begin that need copies."""
+
 WHOLE = [("one_f_one_b", {"P": 2, "M": 4}), ("gpipe", {"P": 2, "M": 4})]
 SPLIT = [("zb1p", {"P": 2, "M": 4}), ("zero_bubble_v", {"P": 2, "M": 4}), ("dualpipe_v", {"P": 2, "M": 4})]
 
@@ -430,7 +433,9 @@ def run_matrix(rank: int, names: list[str], texts: list[str], mode: str, folder:
 @pytest.mark.parametrize("mode", os.environ.get("PPCC_HOWS", "inferred,given,dynamic,torch" if FULL_MATRIX else "inferred,torch").split(","))
 def test_gradients_are_right_or_the_stage_is_refused(mode: str, tmp_path: Path) -> None:
     names = [name for name in CASES if hasattr(FSDPModule, "finalize_backward") or not name.startswith("fully_shard")]
-    spawn.run(run_matrix, 4, names, [program.json for program in programs()], mode, str(tmp_path))
+    for ranks, copied in ((2, False), (4, True)):
+        own = [name for name in names if name.startswith(COPIED) == copied]
+        spawn.run(run_matrix, ranks, own, [program.json for program in programs()], mode, str(tmp_path))
     refused = {f"{name}, {program.name}" for name in names for program in programs() if reason_of(CASES[name], program, mode)}
     assert {path.name for path in tmp_path.iterdir()} == refused
     if len(names) < len(CASES):
