@@ -2,56 +2,39 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import ppcc
 import pytest
 import torch
-from ppcc.torch import load_torch_runtime
+from ppcc.torch import UsageError, load_torch_runtime
+from ppcc.torch._interop import prepare_stage
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.pipelining import PipelineStage, schedules
 
 from . import spawn
-from .models import (
-    TOLERANCE,
-    Block,
-    Plain,
-    assert_same_gradients,
-    batch_of_rank,
-    loss_fn,
-    make_batch,
-    make_stages,
-    make_pipeline_groups,
-    reference,
-)
+from .models import TOLERANCE, assert_same_gradients, batch_of_rank, loss_fn, make_batch, make_pipeline_groups, make_stages, reference
 from .where import DEVICE
 
 Form = Literal["compute_comms", "compute_only"]
 FORMS: list[Form] = ["compute_comms", "compute_only"]
 RANKS = 4
 TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
-# Before, PyTorch counts weights twice after chained nodes where it splits the graph.
-BLOCK = Block if TORCH >= (2, 13) else Plain
+SPLITS = TORCH >= (2, 13)
+"""Whether PyTorch's I and W are right."""
 
 
 def programs() -> list[ppcc.Program]:
-    found = [
-        ppcc.compile("one_f_one_b", P=RANKS, M=8),
-        ppcc.compile("interleaved_1f1b", P=RANKS, M=8, V=2),
-        ppcc.compile("zb1p", P=RANKS, M=8),
-        ppcc.compile("zero_bubble_v", P=RANKS, M=8),
-    ]
-    if TORCH >= (2, 9):
-        found.append(ppcc.compile("dualpipe_v", P=RANKS, M=8))
-    return found
+    found = [ppcc.compile("one_f_one_b", P=RANKS, M=8), ppcc.compile("interleaved_1f1b", P=RANKS, M=8, V=2)]
+    return found + [ppcc.compile(name, P=RANKS, M=8) for name in ("zb1p", "zero_bubble_v", "dualpipe_v") if SPLITS]
 
 
 def declaring() -> list[ppcc.Program]:
     """What PyTorch has of std.pp, where the schedule says; RESHARD before and after REDUCE_GRAD."""
     rules = [["fsdp", "reduce_grads"], ["reduce_grads(2)", "fsdp"], ["fsdp"], ["reduce_grads"]]
-    return [ppcc.compile("interleaved_1f1b", P=RANKS // 2, M=4, V=2, rules=names) for names in rules] + [
-        ppcc.compile("zb1p", P=RANKS // 2, M=4, rules=["fsdp", "reduce_grads"])
-    ]
+    found = [ppcc.compile("interleaved_1f1b", P=RANKS // 2, M=4, V=2, rules=names) for names in rules]
+    return [*found, ppcc.compile("zb1p", P=RANKS // 2, M=4, rules=["fsdp", "reduce_grads"])] if SPLITS else found
 
 
 def run_all(rank: int, texts: list[str]) -> None:
@@ -62,8 +45,8 @@ def run_all(rank: int, texts: list[str]) -> None:
 
 def run_one(rank: int, program: ppcc.Program, form: Form) -> None:
     (pipe,) = program.pipes
-    wanted, expected = reference(pipe.num_stages, program.num_microbatches, BLOCK)
-    modules = make_stages(pipe.num_stages, BLOCK)
+    wanted, expected = reference(pipe.num_stages, program.num_microbatches)
+    modules = make_stages(pipe.num_stages)
     mine = [
         PipelineStage(modules[stage], stage, pipe.num_stages, DEVICE)
         for _, stage in program.local_stages(rank)
@@ -101,8 +84,8 @@ def run_sharded(rank: int, texts: list[str]) -> None:
         program = ppcc.Program.from_json(text)
         has_steps = "UNSHARD" in program.to_csv()
         (pipe,) = program.pipes
-        wanted, _ = reference(pipe.num_stages, 2 * program.num_microbatches, BLOCK)
-        modules = make_stages(pipe.num_stages, BLOCK)
+        wanted, _ = reference(pipe.num_stages, 2 * program.num_microbatches)
+        modules = make_stages(pipe.num_stages)
         mine = [stage for _, stage in program.local_stages(rank % 2)]
         for stage in mine:
             fully_shard(modules[stage], mesh=mesh)
@@ -155,6 +138,14 @@ def test_lowers_as_pytorch_does() -> None:
             "torch-csv", "--comm-order=sweep", "--torch-fsdp", f"--torch-version={torch.__version__}"
         )
         assert reads(ours) == [complete[rank] for rank in range(RANKS)], program.name
+
+
+def test_splits_that_count_weights_twice_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = SimpleNamespace(submod=make_stages(1)[0], stage_index=0, forward_maybe_with_nosync=None)
+    monkeypatch.setattr(torch, "__version__", "2.12.1")
+    with pytest.raises(UsageError, match="PyTorch 2.12.1 counts gradients of weights twice where its I and W split a graph: use PyTorch 2.13"):
+        prepare_stage(ppcc.compile("zb_h1", P=1, M=2), stage)
+    prepare_stage(ppcc.compile("gpipe", P=1, M=2), stage)
 
 
 @pytest.mark.parametrize("form", FORMS)

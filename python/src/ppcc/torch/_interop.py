@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
 from torch.distributed.pipelining import schedules
 from torch.distributed.pipelining.stage import _PipelineStageBase
@@ -88,6 +89,11 @@ def prepare_stage(program: Program, stage: Any) -> None:
     module, label = stage.submod, f"stage {stage.stage_index}"
     actions = program.actions[program.pipes[0].rank_of_stage[stage.stage_index]]
     has_split_backward = any(action.op == "I" and action.stage == stage.stage_index for action in actions)
+    if has_split_backward and tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13):
+        raise UsageError(
+            f"PyTorch {torch.__version__} counts gradients of weights twice where its I and W split a graph: use PyTorch 2.13 or newer, train "
+            f"with Runtime, or {USE_FULL_BACKWARD}"
+        )
     if isinstance(module, DistributedDataParallel) and not has_split_backward:
         module = module.module
     check_stage(module, label, has_split_backward=has_split_backward, torch_splits=has_split_backward, unsupported=_UNSUPPORTED_WRAPPERS)
