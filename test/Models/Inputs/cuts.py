@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Cuts random models into stages: cuts.py PPCC COUNT."""
+import json
 import random
-import re
 import subprocess
 import sys
 
@@ -68,17 +68,18 @@ def main():
         head, acts, stages_of = chance.choice(PLACED)
         ranks, layout = chance.randint(1, 4), chance.choice([[], ["--layout=evenly"], ["--layout=by-cost"]])
         source = f"schedule s() {{ ranks {ranks}; {head}\nmodel {{\n{text}\n}}\non rank r {{ {acts} }} }}"
-        done = run(source, *layout, "--emit=ir")
+        done = run(source, *layout)
         if "[E0465]" in done.stderr:
             refused += 1
             continue
         assert done.returncode == 0, source + done.stderr
-        reported = re.findall(r'^ *static (?:"\w+" )?\[?([^\]\n]*)', done.stdout, re.M) or ["0"]
+        static = json.loads(done.stdout).get("costs", {}).get("static", 0)
+        reported = list(static.values()) if isinstance(static, dict) else [static]
         for i, stages in enumerate(stages_of(ranks)):
-            row = [float(word) for word in reported[min(i, len(reported) - 1)].split()]
-            held = sum(row) if len(row) > 1 else row[0] * stages
+            row = reported[min(i, len(reported) - 1)]
+            held = sum(row) if isinstance(row, list) else row * stages
             assert held == layers, f"{held} of {layers} layers\n{source}"
-        again = run(run(source, *layout).stdout, "--from=json", "--emit=times")
+        again = run(done.stdout, "--from=json", "--emit=times")
         assert again.stdout and again.stdout == run(source, *layout, "--emit=times").stdout, source + again.stderr
     print(f"{count} models: {count - refused} cut into stages, {refused} with more parts than stages")
 
