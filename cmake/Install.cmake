@@ -5,7 +5,7 @@ set(PPCC_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ppcc)
 set(PPCC_LIT_DIR ${CMAKE_INSTALL_DATAROOTDIR}/ppcc/lit)
 set(PPCC_SCHEDULES_DIR ${CMAKE_INSTALL_DATAROOTDIR}/ppcc/schedules)
 
-install(TARGETS ppcc ppcc-opt ppcc-check-proof ppccRuntime EXPORT ppccTargets
+install(TARGETS ppcc ppcc-check-proof ppccRuntime EXPORT ppccTargets
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(PROGRAMS python/src/ppcc/_profile.py DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME ppcc-profile)
 install(EXPORT ppccTargets NAMESPACE ppcc:: DESTINATION ${PPCC_CMAKE_DIR})

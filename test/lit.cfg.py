@@ -20,7 +20,7 @@ config.test_exec_root = config.ppcc_obj_root + "/test"
 # A command that is not found keeps lit until the time of its test is over: what is not built fails by itself.
 missing = config.test_exec_root + "/missing"
 os.makedirs(missing, exist_ok=True)
-for tool in ["ppcc-opt", "ppcc-profile", "ppcc-check-proof", "ppcc-run", "ppcc-run-faults", "ppcc-run-mpi", "ppcc-run-nccl"]:
+for tool in ["ppcc-profile", "ppcc-check-proof", "ppcc-run", "ppcc-run-faults", "ppcc-run-mpi", "ppcc-run-nccl"]:
     with open(f"{missing}/{tool}", "w", opener=lambda path, flags: os.open(path, flags, 0o755)) as script:
         script.write(f"#!/bin/sh\necho '{tool} is not built' >&2\nexit 127\n")
 config.environment["PATH"] += os.pathsep + missing

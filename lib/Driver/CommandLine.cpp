@@ -17,8 +17,8 @@
 using namespace ppcc;
 
 struct OptionParser::Impl {
-  Impl(const Invocation &call, Text name, Text summary)
-      : args(call.args), out(call.out), err(call.err), app(summary, name) {}
+  Impl(const Invocation &call, Text name)
+      : args(call.args), out(call.out), err(call.err), app("", name) {}
 
   ArrayRef<const char *> args;
   raw_ostream &out, &err;
@@ -224,8 +224,8 @@ static std::string wrapped(StringRef text, size_t width) {
   return result;
 }
 
-OptionParser::OptionParser(const Invocation &call, Text name, Text purpose)
-    : impl(std::make_unique<Impl>(call, name, purpose)) {
+OptionParser::OptionParser(const Invocation &call, Text name)
+    : impl(std::make_unique<Impl>(call, name)) {
   CLI::App &app = impl->app;
   std::vector<std::string> examples;
   if (name == "ppcc") {

@@ -28,14 +28,10 @@ std::vector<OptionText> ppcc::optionsOf(ToolMain *run) {
 
 std::string ppcc::commandsWith(StringRef option) {
   std::vector<std::string> names;
-  auto addIfDeclared = [&](const std::string &name, ToolMain *run) {
-    for (const OptionText &one : optionsOf(run))
-      if (llvm::is_contained(llvm::split(one.names, ','), option))
-        names.push_back("`" + name + "`");
-  };
   for (const Command &command : commands())
-    addIfDeclared("ppcc " + command.name.str(), command.run);
-  addIfDeclared("ppcc-opt", runOpt);
+    for (const OptionText &one : optionsOf(command.run))
+      if (llvm::is_contained(llvm::split(one.names, ','), option))
+        names.push_back("`ppcc " + command.name.str() + "`");
   return names.empty() ? ""
                        : llvm::join(names, ", ") +
                              (names.size() == 1 ? " has it" : " have it");

@@ -54,9 +54,7 @@ static void runLine(StringRef line, const Session::Files &files,
   llvm::StringSaver saver(memory);
   SmallVector<const char *> words;
   llvm::cl::TokenizeGNUCommandLine(line, saver, words);
-  ToolMain *tool =
-      StringRef(words.front()) == "ppcc-opt" ? &runOpt : &runCompiler;
-  tool({words, files, llvm::nulls(), out});
+  runCompiler({words, files, llvm::nulls(), out});
 }
 
 /// Shows the example, whose files lie in the current folder from then on.

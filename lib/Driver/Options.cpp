@@ -53,7 +53,8 @@ static void addCommunication(OptionParser &parser, const PassRequest &passes,
   });
 }
 
-void ppcc::addCostOptions(OptionParser &parser, CostRequest &request) {
+/// Adds `--cost` and `--costs`.
+static void addCostOptions(OptionParser &parser, CostRequest &request) {
   parser.group("Costs", [&] {
     parser.repeated(
         "--cost", "NAME=VALUE",
@@ -199,6 +200,10 @@ static void addPrintOptions(OptionParser &parser, Options &options) {
                   [&](const std::string &text) {
                     return parsePrintMicrobatches(text, watch.print);
                   });
+  });
+  when(Emitter::Sites, [&] {
+    parser.flag("--no-sites", watch.print.hidesSites,
+                "Print programs without source locations");
   });
 }
 

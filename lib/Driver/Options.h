@@ -42,8 +42,6 @@ void addScheduleOptions(OptionParser &parser, Options &options,
                         bool *dataOnly = nullptr);
 /// The same for a schedule or program.
 void addCompileOptions(OptionParser &parser, Options &options);
-/// Adds `--cost` and `--costs`.
-void addCostOptions(OptionParser &parser, CostRequest &request);
 /// Declares what is for programs, of which there may be none.
 void forPrograms(OptionParser &parser, const Options &options,
                  function_ref<void()> declare);

@@ -66,7 +66,7 @@ struct Printer {
     head.files.clear();
     head.sites.resize(1);
     siteNumber.assign(program.sites().size(), SiteId());
-    if (!options.sites)
+    if (options.hidesSites)
       return shown;
     std::vector<uint32_t> fileNumber;
     for (const SiteFile &file : program.files()) {

@@ -21,7 +21,7 @@ def find_llvm_tools():
 def configure(config, lit_config, bin_dir=None, llvm_tools=None, timeout=300):
     """Sets up a suite whose tests are shell commands in comments, checked by FileCheck.
 
-    `ppcc`, `ppcc-opt` and `ppcc-profile` in RUN lines are those of `bin_dir`, by default those installed with this file;
+    `ppcc` and `ppcc-profile` in RUN lines are those of `bin_dir`, by default those installed with this file;
     `FileCheck` and `not` are those of `llvm_tools`, by default those of the system. Tests are the .pp and .test files;
     folders called Inputs are not searched. One that runs longer than `timeout` seconds fails, if the Python package
     psutil is there. Whatever is set here can be changed afterwards.

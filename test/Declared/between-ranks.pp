@@ -3,10 +3,10 @@
 // RUN: ppcc %s --emit=report | FileCheck %s --check-prefix=REPORT
 // RUN: ppcc %s --transport=buffered,rendezvous,stream,stream-per-peer,stream-per-edge --check
 // RUN: ppcc %s --emit=ir -o %t.ir && FileCheck %s --check-prefix=IR < %t.ir
-// RUN: ppcc-opt %t.ir --passes=verify-transport | diff %t.ir -
+// RUN: ppcc %t.ir --passes=verify-transport --emit=ir | diff %t.ir -
 // RUN: ppcc %s -o %t.json && FileCheck %s --check-prefix=JSON < %t.json
 // RUN: ppcc %t.json --emit=ir | diff %t.ir -
-// RUN: ppcc %s --rolled --emit=ir | ppcc-opt --passes=unroll,verify-transport - | diff %t.ir -
+// RUN: ppcc %s --rolled --emit=ir | ppcc --passes=unroll,verify-transport - --emit=ir | diff %t.ir -
 // RUN: ppcc %s --emit=timeline | FileCheck %s --check-prefix=TIMELINE
 // RUN: ppcc %s --emit=svg -o - | FileCheck %s --check-prefix=SVG
 action EVICT { to rank ranks - 1 - r for rank r; lane peer; after F; cost 0.5; memory -1; }
@@ -35,13 +35,13 @@ schedule between(M: int = 3) {
 // SVG: EVICT on peer
 
 // What the other end says must fit.
-// RUN: sed '/^rank 2/,$s/0EVICT0>2@2 0EVICT1>2/0EVICT1>2@2 0EVICT0>2/' %t.ir | not ppcc-opt --passes=verify-collectives - 2>&1 | FileCheck %s --check-prefix=ORDER
+// RUN: sed '/^rank 2/,$s/0EVICT0>2@2 0EVICT1>2/0EVICT1>2@2 0EVICT0>2/' %t.ir | not ppcc --passes=verify-collectives - --emit=ir 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: between-ranks.pp:18:31: error: ranks 0 and 2 meet in different orders [E0685]
-// RUN: sed '/^rank 2/,$s/0EVICT0>2@2 0EVICT1>2/0EVICT0>2/' %t.ir | not ppcc-opt --passes=verify-collectives - 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: sed '/^rank 2/,$s/0EVICT0>2@2 0EVICT1>2/0EVICT0>2/' %t.ir | not ppcc --passes=verify-collectives - --emit=ir 2>&1 | FileCheck %s --check-prefix=MISSING
 // MISSING: error: rank 2 does not join `0EVICT1>2` [E0683]
-// RUN: sed '/^rank 2/,$s/0EVICT0>2@2 0EVICT1>2/0EVICT0>2/; /^rank 1/,/^rank 2/s/1RECV_F0/0EVICT1>2@2 &/' %t.ir | not ppcc-opt --passes=verify-placement - 2>&1 | FileCheck %s --check-prefix=WRONG
+// RUN: sed '/^rank 2/,$s/0EVICT0>2@2 0EVICT1>2/0EVICT0>2/; /^rank 1/,/^rank 2/s/1RECV_F0/0EVICT1>2@2 &/' %t.ir | not ppcc --passes=verify-placement - --emit=ir 2>&1 | FileCheck %s --check-prefix=WRONG
 // WRONG: error: rank 1 runs `0EVICT1>2`, but stage 0 is on rank 0 [E0711]
-// RUN: sed 's/0EVICT0>2/0EVICT0/' %t.ir | not ppcc-opt --passes=verify-placement - 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: sed 's/0EVICT0>2/0EVICT0/' %t.ir | not ppcc --passes=verify-placement - --emit=ir 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: `0EVICT0` has no peer stage [E0607]
 // RUN: sed 's/"collective": "to"/"collective": "up"/' %t.json > %t.up.json && not ppcc %t.up.json --check 2>&1 | FileCheck %s --check-prefix=UP
 // UP: error: `collective` must be "all", "replicas", "to", "from", "outside NAME" or a list of stages [E0671]

@@ -4,7 +4,7 @@
 // RUN: ppcc %s:free --emit=report | FileCheck %s --check-prefix=FREE-MEMORY
 // RUN: ppcc %s:capped --emit=ir -o %t.ir
 // RUN: FileCheck %s --check-prefix=IR < %t.ir
-// RUN: ppcc-opt %t.ir --passes=verify-transport | diff %t.ir -
+// RUN: ppcc %t.ir --passes=verify-transport --emit=ir | diff %t.ir -
 // RUN: ppcc %s:capped -o %t.json
 // RUN: ppcc %t.json --emit=ir | diff %t.ir -
 action CAPPED { lane d2h; after F; cost 3; memory -1; in_flight 1; }

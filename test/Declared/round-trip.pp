@@ -1,11 +1,11 @@
 // Declarations, and actions of stages and ranks of two pipes, survive each way of writing them.
 // RUN: ppcc %s --emit=ir -o %t.ir
 // RUN: FileCheck %s < %t.ir
-// RUN: ppcc-opt %t.ir --passes=verify-transport | diff %t.ir -
+// RUN: ppcc %t.ir --passes=verify-transport --emit=ir | diff %t.ir -
 // RUN: ppcc %s -o %t.json
 // RUN: ppcc %t.json --emit=ir | diff %t.ir -
 // RUN: ppcc %s --rolled --emit=ir -o %t.rolled
-// RUN: ppcc-opt %t.rolled --passes=unroll,verify-transport | diff %t.ir -
+// RUN: ppcc %t.rolled --passes=unroll,verify-transport --emit=ir | diff %t.ir -
 // RUN: ppcc %s --emit=ast | FileCheck %s --check-prefix=AST
 action LATER { lane far_away; before SOONER; memory -0.25; }
 action SOONER { after LATER; after F; before B, I; restores F; memory 0.5; }

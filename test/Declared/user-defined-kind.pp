@@ -2,8 +2,8 @@
 // RUN: ppcc %s --emit=actions | FileCheck %s --check-prefix=CELLS
 // RUN: ppcc %s --emit=ir -o %t.ir
 // RUN: FileCheck %s --check-prefix=IR < %t.ir
-// RUN: ppcc-opt %t.ir --passes=verify-transport | diff %t.ir -
-// RUN: ppcc-opt %t.ir --passes=verify,verify-transport > /dev/null
+// RUN: ppcc %t.ir --passes=verify-transport --emit=ir | diff %t.ir -
+// RUN: ppcc %t.ir --passes=verify,verify-transport --emit=ir > /dev/null
 // RUN: ppcc %s -o %t.json
 // RUN: FileCheck %s --check-prefix=JSON < %t.json
 // RUN: ppcc %t.json --emit=ir | diff %t.ir -

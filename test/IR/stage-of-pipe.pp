@@ -1,6 +1,6 @@
 // RUN: ppcc %s --emit=ir -o %t.ir
 // RUN: FileCheck %s --input-file %t.ir
-// RUN: ppcc-opt %t.ir | FileCheck %s
+// RUN: ppcc %t.ir --passes=unroll --emit=ir | FileCheck %s
 // RUN: sed 's/:[01]//' %t.ir > %t.short.ir
 // RUN: not ppcc %t.short.ir --check 2>&1 | FileCheck %s --check-prefix=SHORT
 // RUN: sed 's/PUT:1/PUT:2/' %t.ir > %t.none.ir

@@ -2,7 +2,7 @@
 // RUN: split-file %s %t
 // RUN: ppcc %t/all.pp --emit=report | FileCheck %t/all.pp
 // RUN: ppcc %t/all.pp --emit=ir --comm-order=none | FileCheck %t/all.pp --check-prefix=IR
-// RUN: ppcc %t/all.pp --emit=ir | ppcc-opt - --passes=verify | FileCheck %t/all.pp --check-prefix=IR
+// RUN: ppcc %t/all.pp --emit=ir | ppcc - --passes=verify --emit=ir | FileCheck %t/all.pp --check-prefix=IR
 // RUN: ppcc %t/all.pp -o %t/all.json && FileCheck %t/all.pp --check-prefix=JSON --input-file=%t/all.json
 // RUN: ppcc %t/all.json --from=json --emit=report | FileCheck %t/all.pp
 // RUN: ppcc %t/kinds.pp --emit=report | FileCheck %t/kinds.pp

@@ -1,6 +1,6 @@
 // What edges carry: into the program in each of its forms, and into the times of messages.
 // RUN: ppcc %s --emit=ir | FileCheck %s --check-prefix=IR
-// RUN: ppcc %s --emit=ir | ppcc-opt - --passes=verify | FileCheck %s --check-prefix=IR
+// RUN: ppcc %s --emit=ir | ppcc - --passes=verify --emit=ir | FileCheck %s --check-prefix=IR
 // RUN: ppcc %s -o %t.json && FileCheck %s --check-prefix=JSON --input-file=%t.json
 // RUN: ppcc %t.json --from=json --emit=ir | FileCheck %s --check-prefix=IR
 // RUN: ppcc-run %t.json | FileCheck %s --check-prefix=GRADIENTS

@@ -2,7 +2,7 @@
 // RUN: ppcc %s --comm-order=sweep --emit=actions | FileCheck %s --match-full-lines
 // RUN: ppcc %s -o %t.json && ppcc-run %t.json | FileCheck %s --check-prefix=GRADIENTS
 // RUN: ppcc %s -D training=false -o %t.json && ppcc-run %t.json | FileCheck %s --check-prefix=GRADIENTS
-// RUN: ppcc %s --emit=ir | ppcc-opt - --passes=verify | FileCheck %s --check-prefix=IR
+// RUN: ppcc %s --emit=ir | ppcc - --passes=verify --emit=ir | FileCheck %s --check-prefix=IR
 // RUN: not ppcc %s --emit=torch-csv 2>&1 | FileCheck %s --check-prefix=TORCH --implicit-check-not=error:
 
 // CHECK:      rank 0: 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1

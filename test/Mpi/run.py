@@ -77,7 +77,7 @@ def fault(program, verdict, status, out, err):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("bin", type=pathlib.Path, help="the folder of ppcc, ppcc-opt and ppcc-replay")
+    parser.add_argument("bin", type=pathlib.Path, help="the folder of ppcc and ppcc-replay")
     parser.add_argument("--mpirun", default="mpirun")
     options = parser.parse_args()
     tools = Tools(options.bin)

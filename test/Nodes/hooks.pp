@@ -13,7 +13,7 @@
 // RUN: ppcc %s --cost=latency=1 --emit=svg --arrows --time-range=2..8 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=1
 // RUN: ppcc %s --cost=latency=1 --emit=svg --arrows --time-range=0..6 -o %t.svg && %python %ppcc_src_root/test/utils/check-svg.py %t.svg arrows=1
 // RUN: ppcc %s --emit=ir -o %t.ir
-// RUN: ppcc-opt %t.ir --passes=verify-transport | diff %t.ir -
+// RUN: ppcc %t.ir --passes=verify-transport --emit=ir | diff %t.ir -
 // RUN: ppcc %s -o %t.json
 // RUN: ppcc %t.json --emit=nodes-comm | FileCheck %s --check-prefix=COMM
 // RUN: ppcc %t.ir --from=ir --cost=latency=1 --emit=times | FileCheck %s --check-prefix=DATA

@@ -1,7 +1,7 @@
 // The costs of `model { }`, as the program as text shows them: settings in order, a list for each stage, decimals exactly.
 // RUN: ppcc %s --emit=ir --comm-order=none -o %t.ir
 // RUN: FileCheck %s --input-file=%t.ir
-// RUN: ppcc-opt %t.ir -o - | FileCheck %s
+// RUN: ppcc %t.ir -o - --passes=unroll --emit=ir | FileCheck %s
 
 // CHECK:      {"group": {"max": 1.25},
 // CHECK-NEXT: "cost": {"F": 1, "B": {"up": [3,3.1]}, "I": {"down": [0.5,1.000000001], "up": [0.5,1.000000001]}, "W": {"up": 0.8}},

@@ -3,7 +3,7 @@
 // RUN: FileCheck %s < %t.ir
 // RUN: ppcc %s --emit=ir --comm-order=none --layout='E t*3 | L' | FileCheck %s --check-prefix=GIVEN
 // Text and JSON carry it.
-// RUN: ppcc-opt %t.ir | diff %t.ir -
+// RUN: ppcc %t.ir --passes=unroll --emit=ir | diff %t.ir -
 // RUN: ppcc %s --comm-order=none -o %t.json
 // RUN: %python %S/../Emit/Inputs/validate.py %ppcc_src_root/docs/program.schema.json %t.json
 // RUN: ppcc %t.json --comm-order=none --emit=ir | FileCheck %s

@@ -1,6 +1,6 @@
 // Pipes in a loop: the name of each is the list of what the loop makes.
 // RUN: ppcc %s --comm-order=none --emit=actions | FileCheck %s --match-full-lines
-// RUN: ppcc %s --emit=ir | ppcc-opt --emit=ir | FileCheck %s --check-prefix=IR
+// RUN: ppcc %s --emit=ir | ppcc - --emit=ir --passes=unroll | FileCheck %s --check-prefix=IR
 // RUN: not ppcc %s -D n=0 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not ppcc %s -D n=300 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: not ppcc %s -D at=2 2>&1 | FileCheck %s --check-prefix=PLACE

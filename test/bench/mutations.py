@@ -141,7 +141,7 @@ def mutants(tools, every):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin", type=pathlib.Path, help="the folder of ppcc and ppcc-opt")
+    parser.add_argument("bin", type=pathlib.Path, help="the folder of ppcc")
     parser.add_argument("--every", type=int, default=1, help="judge only each N-th")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     options = parser.parse_args()

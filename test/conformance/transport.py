@@ -27,32 +27,32 @@ def program_text(rows):
     return f"program {json.dumps(head)}\n" + "".join(f"rank {rank} {{ {row} }}\n" for rank, row in enumerate(rows))
 
 
-def codes(opt, text, pipeline):
+def codes(ppcc, text, pipeline):
     """The codes of the errors that a pipeline reports."""
     done = subprocess.run(
-        [opt, "--no-print", f"--passes={pipeline}"], input=text, capture_output=True, text=True, timeout=60
+        [ppcc, "-", "--check", f"--passes={pipeline}"], input=text, capture_output=True, text=True, timeout=60
     )
     found = set(CODE.findall(done.stderr))
     assert (done.returncode == 0) == (not found), done.stderr
     return found
 
 
-def run_ppcc_opt(opt, text, question):
+def run_ppcc(ppcc, text, question):
     """Our answer to one question of a verdict, or the codes that are none."""
     if question in ("matched", "fifo"):
-        found = codes(opt, text, "verify-matching")
+        found = codes(ppcc, text, "verify-matching")
         bad = UNMATCHED_CODES if question == "matched" else UNMATCHED_CODES | ORDER_CODES
         known = UNMATCHED_CODES | ORDER_CODES
     else:
-        found = codes(opt, text, f"verify-transport{{transport={question}}}")
+        found = codes(ppcc, text, f"verify-transport{{transport={question}}}")
         bad = known = CYCLE
     return not found & bad if found <= known else found
 
 
-def check(opt, case):
+def check(ppcc, case):
     text = program_text(case["rows"])
     for question, expected in case["verdict"].items():
-        answer = run_ppcc_opt(opt, text, question)
+        answer = run_ppcc(ppcc, text, question)
         if answer != expected:
             return f"{question}: expected {expected}, got {answer}"
     return None
@@ -60,13 +60,13 @@ def check(opt, case):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("opt", help="the ppcc-opt to test")
+    parser.add_argument("ppcc", help="the ppcc to test")
     parser.add_argument("file", nargs="?", type=pathlib.Path, default=HERE / "transport.jsonl")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="processes at a time")
     options = parser.parse_args()
 
     cases = [json.loads(line) for line in options.file.read_text().splitlines() if line]
-    failed = failures(cases, lambda case: check(options.opt, case), options.jobs)
+    failed = failures(cases, lambda case: check(options.ppcc, case), options.jobs)
     verdicts = sum(len(case["verdict"]) for case in cases)
     return print_summary(cases, failed, f" ({verdicts} verdicts)")
 

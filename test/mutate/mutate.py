@@ -40,7 +40,7 @@ STATEMENTS = OPERATIONS | {Kind.UNARY_OPERATOR, Kind.UNEXPOSED_EXPR, Kind.BREAK_
 VARIABLES = {Kind.VAR_DECL, Kind.FIELD_DECL, Kind.PARM_DECL}
 DECLARATIONS = VARIABLES | {Kind.FUNCTION_DECL, Kind.CXX_METHOD, Kind.FUNCTION_TEMPLATE}
 CONSTANTS = {Kind.STATIC_ASSERT, Kind.ENUM_CONSTANT_DECL, Kind.TEMPLATE_NON_TYPE_PARAMETER}
-CORE = ["bin/ppcc", "bin/ppcc-opt", "bin/ppcc-check-proof", "ppcc-unit", "ppcc_native"]
+CORE = ["bin/ppcc", "bin/ppcc-check-proof", "ppcc-unit", "ppcc_native"]
 HEADER = pathlib.Path(__file__).with_name("Mutant.h")
 INCLUDE = f'#include "{HEADER}"\n#line 1\n'.encode()
 

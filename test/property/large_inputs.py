@@ -226,7 +226,7 @@ def commands():
     for name in ("names", "ifs", "costs", "actions", "phases", "layers", "functions"):
         yield f"proof of {name}", SCHEDULES[name].replace("schedule s()", "schedule s(M: int = 2)").replace("microbatches 2", "microbatches M"), ["ppcc", "prove", "large"]
     for name, text in PROGRAMS.items():
-        yield f"program of {name}", text, ["ppcc-opt", "large", "--passes=verify", "-o", "out"]
+        yield f"program of {name}", text, ["ppcc", "large", "--from=ir", "--passes=verify", "--emit=ir", "-o", "out"]
     for name, text in JSON.items():
         yield f"JSON of {name}", text, ["ppcc", "large", "--from=json", "--check"]
         yield f"certificate of {name}", text, ["ppcc-check-proof", "large"]

@@ -29,7 +29,7 @@ public:
 
   /// With `--help` and `--help-all`. The purpose of a command of ppcc, and its
   /// examples, are those of lib/Driver/Commands.def.
-  OptionParser(const Invocation &call, Text name, Text purpose = "");
+  OptionParser(const Invocation &call, Text name);
   ~OptionParser();
 
   /// Adds `--version`, which says the name of the tool.

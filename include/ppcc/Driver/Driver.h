@@ -11,7 +11,6 @@ namespace ppcc {
 using ToolMain = int(const Invocation &call);
 
 ToolMain runCompiler; ///< ppcc: a schedule in, a verified program out.
-ToolMain runOpt;      ///< ppcc-opt: a program as text in, passes, one out.
 
 /// What a command line of `ppcc` would write, instead of writing it.
 struct CompiledCommand {

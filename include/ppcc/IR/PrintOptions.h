@@ -11,7 +11,7 @@ struct PrintOptions {
   /// Only actions of the microbatches from `first` up to, not including,
   /// `second`.
   std::optional<std::pair<uint32_t, uint32_t>> microbatches;
-  bool sites = true; ///< Print where the actions come from.
+  bool hidesSites = false; ///< Where the actions come from.
 };
 
 } // namespace ppcc

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-ppcc, opt = sys.argv[1:3]
+ppcc = sys.argv[1]
 BODY = "on rank r { F; B; }"
 LINEAR = "microbatches 1; placement linear;"
 NAMES = ["K_" + a + b for a, b in itertools.product("ABCDEFGHIJKLMNOP", repeat=2)]
@@ -69,7 +69,7 @@ LIMITS = [
 
 
 def run(text, *args):
-    tool = [opt, "-", "--no-print", "--passes=verify"] if text.startswith("program") else [ppcc, "-", "--check"]
+    tool = [ppcc, "-", "--check", "--passes=verify"] if text.startswith("program") else [ppcc, "-", "--check"]
     return subprocess.run([*tool, *args], input=text, capture_output=True, text=True)
 
 

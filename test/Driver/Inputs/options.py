@@ -32,7 +32,7 @@ def options_of(command):
 
 def main():
     names = re.search(r"^Commands .*\n((?:  .*\n)+)", run("ppcc", "--help").stdout, re.M).group(1)
-    commands = [("ppcc",), *(("ppcc", line.split()[0]) for line in names.splitlines()), ("ppcc-opt",)]
+    commands = [("ppcc",), *(("ppcc", line.split()[0]) for line in names.splitlines())]
     options = {command: options_of(command) for command in commands}
     every = {name: value for command in commands for name, value in options[command].items()}
     refused = shown = 0
@@ -47,7 +47,7 @@ def main():
             assert done.returncode == 2 and not done.stdout, (command, name, done)
             first, hint = done.stderr.splitlines()
             assert f"unknown option {name};" in first and re.search(" (has|have) it$", first), first
-            assert re.search(r"`(ppcc( [a-z-]+)?|ppcc-opt)`", first), first
+            assert re.search(r"`ppcc( [a-z-]+)?`", first), first
             assert " ".join(command) in hint, hint
             refused += 1
     print(f"{len(commands)} commands, {len(every)} options: each is in the help, or refused with who has it")
@@ -58,7 +58,7 @@ def main():
     choices = {
         "--time-range": "3..9", "--preset": "column", "--width": "150", "--memory": None, "--arrows": None, "--title": "a title", "--no-legend": None,
         "--font-size": "14", "--torch-version": "2.9", "--cpp-symbol": "another", "--print-rank": "1", "--print-microbatches": "0..2",
-        "--rolled": None, "--torch-fsdp": None, "--preconnect": "off",
+        "--rolled": None, "--torch-fsdp": None, "--preconnect": "off", "--no-sites": None,
     }
     base = ["ppcc", "one_f_one_b", "-D", "P=3", "-D", "M=12", "--cost", "memory.F=1"]
     taken = {}

@@ -3,7 +3,7 @@ import json
 import subprocess
 import sys
 
-ppcc, opt = sys.argv[1:]
+ppcc = sys.argv[1]
 rolled = subprocess.run([ppcc, "one_f_one_b", "-D", "P=2", "-D", "M=12", "--rolled", "--preconnect=on"],
                         capture_output=True, text=True, check=True).stdout
 MAX_INT32, STAGES, MICROBATCHES = 0xFFFFFFFE, 0xFFFE, 0xFFFFFFFE
@@ -77,10 +77,10 @@ rank 0 {{ 0F0 0SEND_F0>{peer} {stage}F{microbatch}@{at} loop {turns} advance {ad
 rank {last} {{ 1F0 }}
 """
 VALID = dict(peer=2, stage=0, microbatch=1, at=1, turns=1, advance=0, last=1)
-check([opt, "-", "--no-print"], "IR", IR.format(**VALID), False)
+check([ppcc, "-", "--check", "--passes=unroll"], "IR", IR.format(**VALID), False)
 for name in VALID:
     for token in ["-1", "1.5", '"1"', "", *map(str, HUGE), "4294967295", "4294967296", "4294967299"]:
         text = IR.format(**{**VALID, name: token})
-        check([opt, "-", "--no-print"], f"IR {name}: {token}", text, (name, token) != ("advance", "-1"))
+        check([ppcc, "-", "--check", "--passes=unroll"], f"IR {name}: {token}", text, (name, token) != ("advance", "-1"))
         tried += 1
 print(f"{tried} tried")

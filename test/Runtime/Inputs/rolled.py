@@ -62,9 +62,9 @@ def write_mutant(folder, number, case):
 def roll(path):
     """Whether the program has loops, and whether there are groups in them."""
     flat, rolled, there, json = (path.with_suffix(f".{name}") for name in ("flat.ir", "rolled.ir", "there.json", "json"))
-    run("ppcc-opt", path, "-o", flat)
-    run("ppcc-opt", path, "--passes=roll", "--verify-each", "-o", rolled)
-    assert run("ppcc-opt", rolled, "--passes=unroll").stdout == flat.read_text(), f"{path} differs when written out"
+    run("ppcc", path, "--passes=unroll", "--emit=ir", "-o", flat)
+    run("ppcc", path, "--passes=roll", "--verify-each", "--emit=ir", "-o", rolled)
+    assert run("ppcc", rolled, "--passes=unroll", "--emit=ir").stdout == flat.read_text(), f"{path} differs when written out"
     run("ppcc", path, "--rolled", "-o", json)
     run("ppcc", "--check", json)
     run("ppcc", path, "-o", there)

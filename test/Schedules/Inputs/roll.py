@@ -16,8 +16,8 @@ def flat_and_rolled(schedule, P, M, folder):
     """The program as text, and the number of actions in its rolled text."""
     flat, rolled, back = folder / "flat.ir", folder / "rolled.ir", folder / "back.ir"
     run("ppcc", schedule, "-D", f"P={P}", "-D", f"M={M}", "--emit=ir", "-o", str(flat))
-    run("ppcc-opt", str(flat), "--passes=roll", "-o", str(rolled), "--verify-each")
-    run("ppcc-opt", str(rolled), "--passes=unroll,verify-transport", "-o", str(back))
+    run("ppcc", str(flat), "--passes=roll", "--emit=ir", "-o", str(rolled), "--verify-each")
+    run("ppcc", str(rolled), "--passes=unroll,verify-transport", "--emit=ir", "-o", str(back))
     assert flat.read_text() == back.read_text(), f"{schedule} P={P} M={M} differs when written out"
     return len(CELL.findall(flat.read_text())), len(CELL.findall(rolled.read_text()))
 
