@@ -18,13 +18,14 @@ namespace test {
 /// When a stage threw, once it has.
 inline std::optional<std::chrono::steady_clock::time_point> thrownAt;
 
-/// To be called when all threads have ended.
+/// To be called when all threads have ended: far below what a rank waits for
+/// a message, however busy the machine.
 inline void sayThatAllEnded() {
   bool isLate = thrownAt && std::chrono::steady_clock::now() - *thrownAt >
-                                std::chrono::seconds(1);
+                                std::chrono::seconds(10);
   std::printf("all threads ended%s\n", !thrownAt ? ""
                                        : isLate  ? ", too late"
-                                                 : " within a second");
+                                                 : " within 10 s");
 }
 
 /// A stage that goes wrong at its first backward. `throw`, `throw-int`:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lets a stage throw in each program, and checks that all ranks end within a second and say where they stood, and why:
+"""Lets a stage throw in each program, and checks that all ranks end within 10 s and say where they stood, and why:
 all-ranks-stop.py PROGRAMS -- COMMAND... The command comes with ` throw PROGRAM` behind it."""
 import re
 import subprocess
@@ -13,7 +13,7 @@ programs = [Path(name) for name in sys.argv[1:end]]
 for program in programs:
     reported = subprocess.run([*sys.argv[end + 1 :], "throw", program], capture_output=True, text=True).stdout.splitlines()
     output = [line for line in reported if line.startswith("rank ")]
-    assert any(re.fullmatch(r"(all threads|\d+) ended within a second", line) for line in reported), f"{program}: {reported}"
+    assert any(re.fullmatch(r"(all threads|\d+) ended within 10 s", line) for line in reported), f"{program}: {reported}"
     stopped = [line for line in output if not re.fullmatch(r"rank \d+ ended", line)]  # One that had done its part.
     for line in stopped:
         match = re.fullmatch(r"rank (\d+) stopped at `(.*?)` of `.*?`: (.*)", line)

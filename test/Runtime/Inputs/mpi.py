@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "utils"))
 from openmpi import mpirun  # noqa: E402
 
 NO_FAULT = ("none", "digest", "parts", "any-size", "rendezvous", "concurrent")
-SECONDS = 20  # mpirun itself takes some, on a machine that does other things too.
+SECONDS = 80  # Four times what mpirun takes on a machine that does other things too.
 
 
 def run(launcher, program, fault, ranks, words):
@@ -48,7 +48,7 @@ def main():
         print(f"{len(processes)} processes began, {left} are left")
     thrown, ended = (list(map(int, re.findall(rf"^{word} (\d+)$", done.stdout, re.M))) for word in ("thrown", "ended"))
     if thrown:
-        print(f"{len(ended)} ended within a second" if max(ended) - min(thrown) < 1e9 else f"too late: {ended} after {thrown}")
+        print(f"{len(ended)} ended within 10 s" if max(ended) - min(thrown) < 10e9 else f"too late: {ended} after {thrown}")
     print(f"status {done.returncode}" if seconds < SECONDS else f"{seconds} s are too long")
     return 0
 
