@@ -10,10 +10,10 @@ from selenium.webdriver.common.actions.action_builder import ActionBuilder
 
 
 @contextlib.contextmanager
-def chromium(width=1400, height=900):
+def chromium(*flags, width=1400, height=900):
     options = Options()
     options.binary_location = shutil.which("chromium")
-    for flag in ["headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", f"window-size={width},{height}"]:
+    for flag in ["headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", f"window-size={width},{height}", *flags]:
         options.add_argument("--" + flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))

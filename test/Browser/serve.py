@@ -40,6 +40,11 @@ try:
         response = client.getresponse()
         return response.status, response.read().decode()
 
+    # Clients that stop in the middle of a request keep nobody from an answer, and are sent away.
+    slow = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(40)]
+    for number, client in enumerate(slow):
+        client.sendall(f"GET {root}state HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: ".encode()[: 1 + 2 * number])
+
     # Only with the token, from here, and to read.
     assert ask("/")[0] == 404 and ask("/" + 32 * "0" + "/")[0] == 404
     assert ask(root)[0] == 200 and ask(root, "POST")[0] == 405
@@ -122,6 +127,8 @@ try:
         write(TEXT)
         shows("no error", "return document.getElementById('messages').hidden;")
         print("errors stand beside the last picture")
+    assert all(client.recv(1) == b"" for client in slow), "a slow client is answered"
+    print("slow clients are gone")
 finally:
     server.kill()
     server.wait()
