@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import importlib.util
 import os
 import re
@@ -9,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,20 @@ def test_new_writes_a_test_that_runs(tmp_path: Path) -> None:
     schedule.write_text(schedule.read_text().replace("min(P - 1 - r, M)", "min(P - r, M)"))
     with pytest.raises(AssertionError, match="Failed: 1"):
         environment.run("python", str(LIT), "-v", ".")
+
+
+def test_a_second_wheel_is_the_same_to_the_byte(tmp_path: Path) -> None:
+    root = DOCS.parent
+    with zipfile.ZipFile(WHEELS[-1]) as wheel:
+        made = calendar.timegm(wheel.infolist()[0].date_time)  # type: ignore[arg-type]
+        native = tmp_path / "_ppcc.abi3.so"
+        native.write_bytes(wheel.read(native.name))
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", str(root)]
+    settings = {"cmake.define.PPCC_NATIVE": native, "build-dir": tmp_path / "build"}
+    options = [f"--config-settings={name}={value}" for name, value in settings.items()]
+    Environment._run([*command, "-w", str(tmp_path), *options], env={**os.environ, "SOURCE_DATE_EPOCH": str(made)})
+    (again,) = tmp_path.glob("ppcc-*.whl")
+    assert again.read_bytes() == WHEELS[-1].read_bytes()
 
 
 def test_profile_is_a_program(tmp_path: Path) -> None:
