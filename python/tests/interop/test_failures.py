@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import signal
@@ -300,6 +301,69 @@ def run_stopped(rank: int, text: str, folder: str) -> None:
 def test_a_rank_that_stops_ends_the_others_after_the_timeout() -> None:
     with tempfile.TemporaryDirectory() as folder:
         spawn.run(run_stopped, 3, ppcc.compile("one_f_one_b", P=3, M=6).json, folder)
+
+
+# A rank that is killed, and with rank 0 the store that it hosts.
+
+
+class Killed(Plain):
+    """Kills its process in a forward or a backward."""
+
+    at = ("", 0)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = {"forward": 0, "backward": 0}
+
+    def forward(self, x: Tensor) -> Tensor:
+        if isinstance(x, torch._subclasses.FakeTensor):
+            return super().forward(x)
+        self.count("forward")
+        y = super().forward(x)
+        y.register_hook(lambda gradient: self.count("backward"))
+        return y
+
+    def count(self, kind: str) -> None:
+        if self.at == (kind, self.calls[kind]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.calls[kind] += 1
+
+
+def run_killed(rank: int, text: str, port: int, killed: int, at: tuple[str, int]) -> None:
+    torch.set_num_threads(1)
+    store = dist.TCPStore("127.0.0.1", port, is_master=rank == 0, wait_for_workers=False)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    module = Killed().double()
+    module.at = at if rank == killed else ("", 0)
+    program = ppcc.Program.from_json(text)
+    runtime = Runtime(program, {rank: module}, loss_fn=loss_fn, timeout=timedelta(seconds=60))
+    batch, target = make_batch(program.num_microbatches)
+    try:
+        runtime.step(batch, target=target)
+    except StepError:
+        os._exit(3)
+    os._exit(4)
+
+
+@pytest.mark.skipif(DEVICE.type != "cpu", reason="a process group of gloo alone")
+@pytest.mark.parametrize(
+    ("killed", "at"),
+    [(1, ("forward", 0)), (1, ("forward", 1)), (1, ("backward", 0)), (1, ("backward", 1)), (0, ("forward", 1)), (0, ("backward", 0))],
+)
+def test_a_rank_that_is_killed_ends_the_other(killed: int, at: tuple[str, int]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    text = ppcc.compile("one_f_one_b", P=2, M=2).json
+    ranks = [multiprocessing.get_context("forkserver").Process(target=run_killed, args=(rank, text, port, killed, at)) for rank in range(2)]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join(240)
+    codes = [process.exitcode for process in ranks]
+    for process in ranks:
+        process.kill()
+    assert codes == [-signal.SIGKILL if rank == killed else 3 for rank in range(2)]
 
 
 # Processes end by their exception or by themselves, whatever their threads wait for.
