@@ -5,9 +5,10 @@
 `// NAME.pp` is kept under that name for what follows. ```console blocks are run: lines behind `$ ` are commands (ppcc,
 ppcc-profile and ppcc-check-proof only), the lines below must be what is printed; `...` stands for anything, on a line of its own for any
 lines. ```python and ```sh blocks
-are run when they are marked `run`; they find the headers of the engine in $PPCC_INCLUDE. A ```text NAME or ```cpp NAME block
-is a file for what follows. A block whose name has a folder, as in ```cmake examples/x/CMakeLists.txt, shows that file of the
-repository, and must be equal to it. Usage: doc-examples.py PPCC PAGE...
+are run when they are marked `run`; they find the headers of the engine in $PPCC_INCLUDE. Another block with a NAME, as in ```text NAME,
+is a file for what follows. A block whose name is in examples/ or test/, as in ```cmake examples/x/CMakeLists.txt, shows that file of the
+repository, and must be equal to it. With $PPCC_REWRITE, commands get what they print now, at most MAX_LINES lines of it.
+Usage: doc-examples.py PPCC PAGE...
 """
 import os
 import re
@@ -19,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 
+MAX_LINES = 12
 root = Path(__file__).resolve().parents[2]
 environment = os.environ | {"PPCC_INCLUDE": str(root / "include")}
 
@@ -76,32 +78,47 @@ class Runner:
             self.record(where, None if found else f"expected {code}, got:\n{result.stderr}")
 
     def console(self, where, text):
+        """Returns what it should be."""
+        shown = ""
         for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
             command, *expected = part.splitlines()
             words = shlex.split(command)
             assert words[0] in ("ppcc", "ppcc-profile", "ppcc-check-proof"), f"{where}: {words[0]} is no program of ppcc"
             result = self.run([str(Path(self.ppcc).with_name(words[0])), *words[1:]])
             actual = result.stdout + result.stderr
+            lines = re.sub(r"\bin \d+\.\d+ s\b", "in ... s", actual).splitlines()
+            shown += "\n".join([f"$ {command}", *lines[:MAX_LINES], *(["..."] if len(lines) > MAX_LINES else [])]) + "\n"
             problem = None if matches(expected, actual) else f"`{command}` printed:\n{actual}"
             self.record(where, problem)
+        return shown
 
     def script(self, where, interpreter, text):
         result = self.run([interpreter], input=text)
         self.record(where, None if result.returncode == 0 else result.stdout + result.stderr)
 
     def page(self, page):
-        for line, info, text in fenced_blocks(page):
-            words, where = info.split(), f"{page.name}:{line}"
-            if len(words) == 2 and "/" in words[1]:
-                self.record(where, None if (root / words[1]).read_text() == text else f"{words[1]} is another text")
-            elif words[:1] == ["pp"] and "fragment" not in words:
-                self.schedule(where, words, text)
-            elif words[:1] == ["console"]:
-                self.console(where, text)
-            elif words[:1] in (["text"], ["cpp"]) and len(words) == 2:
-                (self.folder / words[1]).write_text(text)
-            elif words[1:2] == ["run"]:
-                self.script(where, {"python": sys.executable, "sh": "sh"}[words[0]], text)
+        blocks = [(line, text, self.block(f"{page.name}:{line}", info.split(), text)) for line, info, text in fenced_blocks(page)]
+        if "PPCC_REWRITE" in os.environ:
+            lines = page.read_text().splitlines(keepends=True)
+            for line, text, shown in reversed(blocks):
+                lines[line : line + text.count("\n")] = shown or text
+            page.write_text("".join(lines))
+
+    def block(self, where, words, text):
+        """Returns what a block of commands should be."""
+        if len(words) == 2 and words[1].startswith(("examples/", "test/")):
+            self.record(where, None if (root / words[1]).read_text() == text else f"{words[1]} is another text")
+        elif words == ["pp"] or words[:2] == ["pp", "error"]:
+            self.schedule(where, words, text)
+        elif words[:1] == ["console"]:
+            return self.console(where, text)
+        elif words[1:2] == ["run"]:
+            self.script(where, {"python": sys.executable, "sh": "sh"}[words[0]], text)
+        elif len(words) == 2:
+            path = self.folder / words[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return None
 
 
 def main():
