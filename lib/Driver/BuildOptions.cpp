@@ -60,11 +60,15 @@ static std::string optionWithoutPass(const Request &request) {
       {comm.preconnect.has_value(), "--preconnect", "preconnect"},
       {request.dynamic != DynamicRule::None, "--dynamic", "verify-dynamic"},
       {request.rolled, "--rolled", "roll"}};
+  SmallVector<StringRef> names;
+  StringRef(request.passes.passes).split(names, ',');
+  for (StringRef &name : names)
+    name = name.trim();
   if (!request.passes.passes.empty())
     for (auto [isGiven, option, passes] : options)
       if (isGiven &&
           llvm::none_of(llvm::split(passes, " or "), [&](StringRef one) {
-            return StringRef(request.passes.passes).contains(one);
+            return llvm::is_contained(names, one);
           }))
         return fmt::format("{} is for {}, which --passes does not name", option,
                            passes);

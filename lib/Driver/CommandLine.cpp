@@ -312,6 +312,12 @@ void OptionParser::positional(Text name, std::string &value, Text summary,
 void OptionParser::positional(Text name, std::vector<std::string> &values,
                               Text summary) {
   impl->app.add_option(name, values, summary)->required();
+  addCheck([this, &values]() -> std::string {
+    for (const std::string &value : values)
+      if (StringRef(value).contains('=') && !llvm::sys::fs::exists(value))
+        return impl->unexpected(value);
+    return "";
+  });
 }
 
 void OptionParser::flag(Text names, bool &value, Text summary) {

@@ -18,12 +18,13 @@ std::optional<ParsedRequest> ppcc::readRequest(const ProveRequest &request,
     name = name.trim();
     parsed.params.push_back({name.str(), "1"});
   }
-  if (auto input = openInput(parsed, session); input && input->format) {
+  auto input = openInput(parsed, session);
+  if (input && input->format)
     usageError =
         "a proof is of a schedule; the input is a program: `ppcc check` "
         "verifies it";
+  if (!input || input->format)
     return std::nullopt;
-  }
   Compiled compiled = compile(parsed, session);
   usageError = compiled.usageError;
   if (usageError.empty())

@@ -49,8 +49,8 @@ struct Megatron {
     for (RankId rank : program.ranks())
       writeRank(rank, writer);
     Program result = program.withRows(std::move(*rows));
-    if (posting == Posting::Batch)
-      result.editHead().calls = style;
+    result.editHead().calls =
+        posting == Posting::Batch ? style : CallStyle::None;
     return result;
   }
 

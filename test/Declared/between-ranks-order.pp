@@ -26,5 +26,5 @@ schedule s(P: int = 2, M: int = 3) {
 // What was read may go in another order on each rank, one lane beside the other; messages are placed all the same.
 // RUN: ppcc %s --comm-order=none --emit=ir -o %t.ir
 // RUN: sed '/^rank 1/,$s/\(0LOAD0<1@4\) \(1EVICT0>0@3\)/\2 \1/' %t.ir > %t.crossed.ir && not diff -q %t.ir %t.crossed.ir
-// RUN: ppcc %t.crossed.ir --check --passes='verify,inject-comm{order=sweep},verify-matching,verify-transport'
-// RUN: ppcc %t.crossed.ir --check --passes='verify,inject-comm{order=ready-time},verify-matching,verify-transport'
+// RUN: ppcc %t.crossed.ir --check --passes=verify,inject-comm,verify-matching,verify-transport --comm-order=sweep
+// RUN: ppcc %t.crossed.ir --check --passes=verify,inject-comm,verify-matching,verify-transport --comm-order=ready-time

@@ -1,7 +1,7 @@
 // The command line has the last word on the order of communication, then the schedule, then the default.
 // RUN: ppcc %s --emit=actions | FileCheck %s
 // RUN: ppcc %s --emit=actions --comm-order=sweep | FileCheck %s --check-prefix=SWEEP
-// RUN: ppcc %s --emit=actions --passes=verify,inject-comm{order=sweep} | FileCheck %s --check-prefix=SWEEP
+// RUN: ppcc %s --emit=actions --passes=verify,inject-comm --comm-order=sweep | FileCheck %s --check-prefix=SWEEP
 // RUN: ppcc %s --emit=actions --passes=verify | FileCheck %s
 
 schedule s() {

@@ -7,7 +7,6 @@
 // RUN: not ppcc %s --fuse=megatron --comm-order=late 2>&1 | FileCheck %s --check-prefix=USAGE
 // RUN: not ppcc %s --fuse=batch --passes=verify 2>&1 | FileCheck %s --check-prefix=PASSES
 // RUN: not ppcc %s --fuse=megatorn 2>&1 | FileCheck %s --check-prefix=NAME
-// RUN: not ppcc %s --passes='fuse-comm{calls=none}' 2>&1 | FileCheck %s --check-prefix=CALLS
 // RUN: sed 's/calls ring/calls rings; order late/' %s > %t.pp
 // RUN: not ppcc %t.pp 2>&1 | FileCheck %s --check-prefix=SETTING
 // RUN: sed 's/calls ring/calls ring; order late/' %s > %t.pp
@@ -25,10 +24,9 @@ schedule s() {
 // SILENT: rank 0: 0F0 0F1 0B0 0B1
 // BATCH: rank 0: 0F0 0SEND_F0 0F1 send_forward_recv_backward[0SEND_F1;0RECV_B0] 0B0
 // USAGE: ppcc: error: --comm-order and --fuse=megatron exclude each other: that fusion places the messages itself
-// PASSES: ppcc: error: --fuse and --passes exclude each other; write fuse-comm{mode=...} into the pipeline
+// PASSES: ppcc: error: --fuse is for fuse-comm, which --passes does not name
 // NAME: ppcc: error: --fuse: invalid value `megatorn`; expected one of none, batch, megatron, megatron-even-odd; did you mean `megatron`?
-// CALLS: error: `none` is not a valid value for option `calls`: expected exchange|ring [E0804]
 // SETTING: error: `calls` does not take `rings`; did you mean `ring`? [E0325]
-// ORDER:      fuse.pp.tmp.pp:18:15: error: `fuse megatron` places the messages itself, and `order` would place them again [E0841]
-// ORDER:      fuse.pp.tmp.pp:18:43: note: the order is here
+// ORDER:      fuse.pp.tmp.pp:17:15: error: `fuse megatron` places the messages itself, and `order` would place them again [E0841]
+// ORDER:      fuse.pp.tmp.pp:17:43: note: the order is here
 // ORDER:      note: remove one of the two

@@ -18,7 +18,7 @@
 // RUN: not ppcc %s --preconnect=yes 2>&1 | FileCheck %s --check-prefix=CHOICE
 // CHOICE: ppcc: error: --preconnect: invalid value `yes`; expected one of auto, on, off
 // RUN: not ppcc %s --preconnect=on --passes=verify 2>&1 | FileCheck %s --check-prefix=BOTH
-// BOTH: ppcc: error: --preconnect and --passes exclude each other; write preconnect into the pipeline
+// BOTH: ppcc: error: --preconnect is for preconnect, which --passes does not name
 
 // A list that comes with a program stays, unless one is asked for.
 // RUN: ppcc %s | sed -e "/^\"digest\"/d" -e 's/"preconnect": .*/"preconnect": [[1,2], [0,1]],/' > %t.json

@@ -38,7 +38,7 @@
 // PASSES-FREE-NEXT: preconnect
 
 // ZERO: ppcc: error: --prefetch: Value 0 not in range 1 to 4294967295
-// BOTH: ppcc: error: --prefetch and --passes exclude each other; write inject-comm{prefetch=...} and verify-buffers{prefetch=...} into the pipeline
+// BOTH: ppcc: error: --prefetch is for inject-comm or verify-buffers, which --passes does not name
 // SETTING: error: `prefetch` does not take `0`; it takes a number of at least 1 [E0325]
 
 schedule breadth_first() {

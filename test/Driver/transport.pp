@@ -15,8 +15,6 @@
 // UNKNOWN: ppcc: error: --transport: invalid value `streem`; expected one of buffered, buffered:k, rendezvous, stream, stream-per-peer, stream-per-edge, posted; did you mean `stream`?
 // RUN: not ppcc gpipe --transport=buffered: 2>&1 | FileCheck %s --check-prefix=CAPACITY
 // CAPACITY: ppcc: error: --transport: invalid value `buffered:`; expected one of {{.*}}; did you mean `buffered`?
-// RUN: not ppcc gpipe --transport=stream --passes=verify 2>&1 | FileCheck %s --check-prefix=BOTH
-// BOTH: ppcc: error: --transport and --passes exclude each other; write verify-transport{transport=...} into the pipeline
 // RUN: ppcc %s --check --time-passes 2>&1 | FileCheck %s --check-prefix=PASSES
 // PASSES:      verify-comm
 // PASSES:      inject-comm

@@ -1,5 +1,5 @@
 // --verify-each checks the program before the first pass too.
-// RUN: not ppcc %s --passes=inject-comm{order=none} --verify-each 2>&1 | FileCheck %s
+// RUN: not ppcc %s --passes=inject-comm --comm-order=none --verify-each 2>&1 | FileCheck %s
 // RUN: ppcc gpipe --verify-each --emit=actions | FileCheck %s --check-prefix=FINE
 // FINE: rank 0: 0F0
 

@@ -89,8 +89,8 @@ def check_calls(ppcc, case):
     if case["case"] in UNMATCHED_CODES:
         if status != 1 or "receives the gradient" not in err:
             return f"p2p: exit status {status}, but a gradient is taken for an activation"
-        passes = "verify,fuse-comm{mode=megatron,calls=ring},verify"
-        status, out, err = compile_case(ppcc, case, f"--passes={passes}", "--emit=actions")
+        passes = "verify,fuse-comm,verify"
+        status, out, err = compile_case(ppcc, case, f"--passes={passes}", "--fuse=megatron", "--emit=actions")
     if status != 0:
         return f"p2p: exit status {status}: {err.strip().splitlines()[:1]}"
     difference = first_difference(case["p2p"], out)

@@ -27,10 +27,10 @@ def program_text(rows):
     return f"program {json.dumps(head)}\n" + "".join(f"rank {rank} {{ {row} }}\n" for rank, row in enumerate(rows))
 
 
-def codes(ppcc, text, pipeline):
+def codes(ppcc, text, pipeline, *options):
     """The codes of the errors that a pipeline reports."""
     done = subprocess.run(
-        [ppcc, "-", "--check", f"--passes={pipeline}"], input=text, capture_output=True, text=True, timeout=60
+        [ppcc, "-", "--check", f"--passes={pipeline}", *options], input=text, capture_output=True, text=True, timeout=60
     )
     found = set(CODE.findall(done.stderr))
     assert (done.returncode == 0) == (not found), done.stderr
@@ -44,7 +44,7 @@ def run_ppcc(ppcc, text, question):
         bad = UNMATCHED_CODES if question == "matched" else UNMATCHED_CODES | ORDER_CODES
         known = UNMATCHED_CODES | ORDER_CODES
     else:
-        found = codes(ppcc, text, f"verify-transport{{transport={question}}}")
+        found = codes(ppcc, text, "verify-transport", f"--transport={question}")
         bad = known = CYCLE
     return not found & bad if found <= known else found
 

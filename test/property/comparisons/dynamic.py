@@ -49,7 +49,7 @@ def compare(draw, tools, tally):
     verdict = search(kinds, homes, needs, forward, inputs, room, microbatches, backward)
     if verdict is None:
         return
-    done = tools.ppcc("random.ir", "--costs", "costs.json", "--passes=verify,verify-dynamic{rule=ready}", "--check")
+    done = tools.ppcc("check", "random.ir", "--costs", "costs.json", "--passes=verify,verify-dynamic", "--dynamic=ready")
     codes = diagnostic_codes(done)
     if codes == ["E0774"]:
         tally["undecided"] += 1

@@ -48,7 +48,7 @@ def compare(draw, tools, tally):
 
 
 def by_ppcc(tools, transport):
-    done = tools.ppcc("random.ir", f"--passes=verify-matching,verify-transport{{transport={transport}}}", "--check")
+    done = tools.ppcc("random.ir", "--passes=verify-matching,verify-transport", f"--transport={transport}", "--check")
     codes = set(re.findall(r"\[(E\d{4})\]", done.stderr))
     if done.returncode == 0:
         return "safe"
