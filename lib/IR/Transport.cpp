@@ -59,14 +59,3 @@ std::optional<Transport> ppcc::findTransport(StringRef name) {
   }
   return std::nullopt;
 }
-
-bool ppcc::findTransports(StringRef names, std::vector<Transport> &transports) {
-  transports.clear();
-  for (StringRef name : llvm::split(names, '+')) {
-    auto transport = findTransport(name);
-    if (!transport)
-      return false;
-    transports.push_back(std::move(*transport));
-  }
-  return true;
-}

@@ -32,8 +32,11 @@ public:
   }
   Program expanded() { return compiled(Request::StopAfter::Expanded).program; }
 
-  void run(llvm::StringRef pipeline, Program &program) {
-    if (!runPasses({pipeline.str()}, session, program))
+  void run(llvm::StringRef pipeline, Program &program,
+           CommOrder order = CommOrder::ReadyTime) {
+    CommPolicy comm;
+    comm.order = order;
+    if (!runPasses({pipeline.str()}, session, program, comm))
       std::abort();
   }
 
@@ -61,7 +64,8 @@ void expandProgram(benchmark::State &state) {
 }
 
 /// Runs a pipeline on a fresh copy of the program that `before` leads to.
-void passes(benchmark::State &state, const char *before, const char *pipeline) {
+void passes(benchmark::State &state, const char *before, const char *pipeline,
+            CommOrder order = CommOrder::ReadyTime) {
   Fixture fixture(state.range(0));
   Program input = fixture.expanded();
   fixture.run(before, input);
@@ -70,7 +74,7 @@ void passes(benchmark::State &state, const char *before, const char *pipeline) {
     state.PauseTiming();
     Program program = input;
     state.ResumeTiming();
-    fixture.run(pipeline, program);
+    fixture.run(pipeline, program, order);
     actions = program.size();
   }
   setRate(state, actions);
@@ -143,12 +147,12 @@ void sizes(benchmark::internal::Benchmark *bench) {
 BENCHMARK(parseAndCheck)->Unit(benchmark::kMillisecond);
 BENCHMARK(expandProgram)->Apply(sizes);
 BENCHMARK_CAPTURE(passes, verify_compute, "", "verify")->Apply(sizes);
-BENCHMARK_CAPTURE(passes, inject_comm_sweep, "", "inject-comm{order=sweep}")
+BENCHMARK_CAPTURE(passes, inject_comm_sweep, "", "inject-comm",
+                  CommOrder::Sweep)
     ->Apply(sizes);
-BENCHMARK_CAPTURE(passes, inject_comm_late, "", "inject-comm{order=late}")
+BENCHMARK_CAPTURE(passes, inject_comm_late, "", "inject-comm", CommOrder::Late)
     ->Apply(sizes);
-BENCHMARK_CAPTURE(passes, inject_comm_ready_time, "",
-                  "inject-comm{order=ready-time}")
+BENCHMARK_CAPTURE(passes, inject_comm_ready_time, "", "inject-comm")
     ->Apply(sizes);
 BENCHMARK_CAPTURE(simulation, by_data, nullptr)->Apply(sizes);
 BENCHMARK_CAPTURE(simulation, buffered, "buffered")->Apply(sizes);
@@ -159,8 +163,7 @@ BENCHMARK_CAPTURE(passes, verify_with_comm, "inject-comm", "verify")
     ->Apply(sizes);
 BENCHMARK_CAPTURE(passes, verify_matching, "inject-comm", "verify-matching")
     ->Apply(sizes);
-BENCHMARK_CAPTURE(passes, verify_stream, "inject-comm",
-                  "verify-transport{transport=stream}")
+BENCHMARK_CAPTURE(passes, verify_stream, "inject-comm", "verify-transport")
     ->Apply(sizes);
 BENCHMARK_CAPTURE(emit, json, "json")->Apply(sizes);
 BENCHMARK_CAPTURE(emit, actions, "actions")->Apply(sizes);

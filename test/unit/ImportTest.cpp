@@ -87,9 +87,11 @@ std::string mutated(std::string text, std::mt19937 &random) {
 /// Runs every check over a copy of the program, whatever they say.
 void checkProgram(Program program) {
   Session session(new llvm::vfs::InMemoryFileSystem);
-  runPasses({"verify,inject-comm,verify,verify-matching,"
-             "verify-transport{transport=buffered+rendezvous+stream}"},
-            session, program);
+  CommPolicy comm;
+  comm.transports = {*findTransport("buffered"), *findTransport("rendezvous"),
+                     *findTransport("stream")};
+  runPasses({"verify,inject-comm,verify,verify-matching,verify-transport"},
+            session, program, comm);
   runPasses({"verify-matching,verify-transport"}, session, program);
 }
 

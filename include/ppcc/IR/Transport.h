@@ -62,8 +62,4 @@ StringRef transportNameList();
 /// 1, in its shortest form.
 std::optional<Transport> findTransport(StringRef name);
 
-/// Puts those of `names`, such as `stream+rendezvous`, into `transports`; false
-/// when one does not exist.
-bool findTransports(StringRef names, std::vector<Transport> &transports);
-
 } // namespace ppcc
