@@ -91,7 +91,7 @@ def prepare_stage(program: Program, stage: Any) -> None:
     has_split_backward = any(action.op == "I" and action.stage == stage.stage_index for action in actions)
     if has_split_backward and tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13):
         raise UsageError(
-            f"PyTorch {torch.__version__} counts gradients of weights twice where its I and W split a graph: use PyTorch 2.13 or newer, train "
+            f"PyTorch {torch.__version__} may count gradients of weights twice where I and W split a graph: use PyTorch 2.13 or newer, train "
             f"with Runtime, or {USE_FULL_BACKWARD}"
         )
     if isinstance(module, DistributedDataParallel) and not has_split_backward:
