@@ -403,9 +403,11 @@ struct Compilation {
       layout.isByCost = isByCost;
     const std::optional<sema::Section> &own = selection.schedule->model;
     if (!request.model.empty() && request.layout.empty() && own &&
-        own->layout && !selection.model->layout)
+        own->layout && !selection.model->layout) {
       for (StringRef stage : own->layout->stages)
         layout.stages.push_back(stage.str());
+      layout.place = own->layout->text.range;
+    }
     if (layout.isByCost || request.layout.empty())
       return layout;
     constexpr StringRef name = "--layout";

@@ -158,7 +158,7 @@ std::string OptionParser::Impl::unexpected(StringRef argument) const {
       !first.contains('.') && !findLibraryFile(first))
     return fmt::format(
         "unknown command `{}`{}", first,
-        llvm::is_contained({"tune", "profile", "opt", "check-proof"}, first)
+        llvm::is_contained({"tune", "profile", "check-proof"}, first)
             ? fmt::format("; `ppcc-{}` is a program of its own", first)
             : didYouMean(first, namesIn(commands(), &Command::name)));
   return fmt::format("`{}` was not expected{}{}", argument,

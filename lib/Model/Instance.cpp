@@ -28,7 +28,7 @@ Location sema::locationOfLayout(const Section *model,
                                 const LayoutOverride &given) {
   return given.stages.empty() && model && model->layout
              ? Location(model->layout->text.range)
-             : Location("--layout");
+             : given.place;
 }
 
 /// Gives values to the parameters of a rule that is followed.

@@ -85,6 +85,7 @@ struct Instance {
 struct LayoutOverride {
   std::vector<std::string> stages;
   std::optional<bool> isByCost;
+  Location place{"--layout"}; ///< Where `stages` stand.
 };
 
 /// Binds the parameters, checks every `require`, and evaluates the header:
